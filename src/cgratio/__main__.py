@@ -1,0 +1,5 @@
+"""`python -m cgratio`."""
+
+from cgratio.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""From stored trials to the ratio: pure functions, tables in, facts out."""

@@ -1,0 +1,145 @@
+"""From stored results to the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cgratio.analysis import counting, words
+from cgratio.analysis.curves import make_curves
+from cgratio.analysis.energy_optimum import energy_optimum
+from cgratio.analysis.facts import Analysis, Bottleneck, Curve, Optimum, Origin, Quantity
+from cgratio.analysis.identify import identify
+from cgratio.analysis.notes import fit_notes, service_time_note, sweep_notes
+from cgratio.analysis.points import make_points
+from cgratio.analysis.ratio import (
+    TOLERANCE,
+    crossing,
+    most_threads,
+    near_optimal,
+    reference_amount,
+    tested_range,
+)
+from cgratio.analysis.trials import Trial, read_trials
+from cgratio.analysis.workloads import Workload, observe, split_workloads
+from cgratio.results.store import Results
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Result:
+    """What one workload gave."""
+
+    workload: Workload
+    rate: Optimum
+    energy: Optimum
+    curves: tuple[Curve, ...]
+    below: Bottleneck
+    above: Bottleneck
+    notes: tuple[str, ...]
+
+
+def analyse(results: Results) -> Analysis:
+    """Finds the CPU/GPU ratio in a sweep's results.
+
+    Without a single valid trial the analysis has no optimum and `valid == 0`, and still lists every point
+    with the verdicts of its trials.
+    """
+    trials = read_trials(results.trials)
+    points, spreads = make_points(trials)
+    found = [_workload(workload, manifest=results.manifest) for workload in split_workloads(trials)]
+    notes = list(sweep_notes(trials, spreads=spreads))
+    for result in found:
+        name = " ".join(f"{axis}={value}" for axis, value in result.workload.varying.items())
+        notes += [f"{name}: {note}" if name else note for note in result.notes]
+    return Analysis(
+        sweep=_name(results),
+        host=", ".join(dict.fromkeys(trial.host for trial in trials)) or _manifest_host(results.manifest),
+        answer=_answer(found, trials=trials),
+        points=points,
+        curves=tuple(curve for result in found for curve in result.curves),
+        optima=tuple(optimum for result in found for optimum in (result.rate, result.energy)),
+        below=found[0].below if found else Bottleneck.UNKNOWN,
+        above=found[0].above if found else Bottleneck.UNKNOWN,
+        trials=len(trials),
+        valid=sum(trial.valid for trial in trials),
+        labels=_labels(found, trials=trials),
+        notes=tuple(notes),
+        flaws=tuple(str(flaw) for flaw in results.flaws),
+    )
+
+
+def _workload(workload: Workload, *, manifest: Mapping[str, Any]) -> _Result:
+    finding = identify(observe(workload))
+    tested = tested_range(workload)
+    amount = reference_amount(workload)
+    accelerator = counting.accelerator(workload)
+    unit = f"threads/{accelerator}"
+    threads = crossing(finding, tested=tested, amount=amount, unit=unit)
+    energy = energy_optimum(finding.fit, workload=workload, unit=unit)
+
+    def optimum(goal: str, quantity: Quantity, near: tuple[int, ...]) -> Optimum:
+        return Optimum(
+            goal=goal,
+            threads_per_accelerator=quantity,
+            threads_per_sm=counting.per_sm(quantity, workload=workload),
+            cores_per_accelerator=counting.in_cores(
+                quantity, workload=workload, manifest=manifest, unit=f"cores/{accelerator}"
+            ),
+            near_optimal=near,
+            tolerance=TOLERANCE,
+            counting_rule=counting.counting_rule(workload),
+            group=workload.varying,
+        )
+
+    near = near_optimal(finding, optimum=threads, threads=most_threads(workload), amount=amount)
+    known = threads.value is not None
+    check = service_time_note(workload, threads=threads)
+    curves: tuple[Curve, ...] = ()
+    if finding.fit is not None:
+        curves = make_curves(finding.fit, workload=workload, tested=tested, unit=accelerator)
+    return _Result(
+        workload=workload,
+        rate=optimum("samples_per_s", threads, near),
+        energy=optimum("samples_per_joule", energy.threads, energy.near_optimal),
+        curves=curves,
+        below=Bottleneck.ENVIRONMENTS if known or finding.supply_reason is None else Bottleneck.UNKNOWN,
+        above=Bottleneck.ACCELERATOR if known or finding.demand_reason is None else Bottleneck.UNKNOWN,
+        notes=(*finding.notes, *fit_notes(finding.fit), *([check] if check else [])),
+    )
+
+
+def _answer(found: list[_Result], *, trials: tuple[Trial, ...]) -> str:
+    if not found:
+        return f"No valid trial among {len(trials)}: there is nothing to measure a ratio from."
+    first = found[0]
+    return words.answer(
+        key=first.workload.key,
+        rate=first.rate,
+        energy=first.energy,
+        accelerator=counting.accelerator(first.workload),
+        others=tuple(result.rate for result in found[1:]),
+    )
+
+
+def _labels(found: list[_Result], *, trials: tuple[Trial, ...]) -> tuple[str, ...]:
+    labels = []
+    if any(counting.accelerator(result.workload) == "device CPU" for result in found):
+        labels.append("emulated")
+    if any(trial.valid and trial.boundary == "modelled" for trial in trials):
+        labels.append("modelled")
+    quantities = [optimum.threads_per_accelerator for r in found for optimum in (r.rate, r.energy)]
+    if any(quantity.origin is Origin.EXTRAPOLATED for quantity in quantities):
+        labels.append("extrapolated")
+    return tuple(labels)
+
+
+def _name(results: Results) -> str:
+    names = results.trials["sweep"].dropna().unique()
+    return str(names[0]) if len(names) else str(results.manifest.get("sweep") or results.folder.name)
+
+
+def _manifest_host(manifest: Mapping[str, Any]) -> str:
+    host = manifest.get("host")
+    name = host.get("hostname") if isinstance(host, Mapping) else None
+    return str(name or "unknown host")

@@ -1,0 +1,76 @@
+"""What limits a trial's rate, read from where its time went.
+
+The rule is that of a closed queueing network (Denning and Buzen 1978, Computing Surveys 10:225): the
+station that is busy nearly all the time is the bottleneck, and when none is, too few customers (actors) are
+in flight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cgratio.analysis.facts import Bottleneck
+from cgratio.results.schema import Part
+
+BUSY = 0.9
+"""A part that is busy this share of its time is the limit: more of the others would gain at most 1/0.9."""
+
+HELD_BACK = 0.1
+"""Actors that wait for the learner this share of their loop are held back by it."""
+
+
+def find_bottleneck(*, part: Part, shares: Mapping[str, float]) -> tuple[Bottleneck, str]:
+    """Names the limit and quotes the shares that say so.
+
+    Args:
+        part: what the trial ran.
+        shares: stage shares in 0..1, by name (`env`, `device_busy`, `learner`, `inference`, ...).
+
+    Returns:
+        The bottleneck, and a clause with the numbers it rests on.
+    """
+    if part is Part.SUPPLY:
+        return Bottleneck.ENVIRONMENTS, "supply trial: the accelerator never makes the environments wait"
+    if part is Part.DEMAND:
+        return Bottleneck.ACCELERATOR, "demand trial: samples are never short"
+    env = shares.get("env")
+    device = shares.get("device_busy")
+    if device is not None:
+        evidence = f"device busy {device:.0%}"
+        return _compare(env=env, device=device, evidence=evidence)
+    return _without_device_time(env=env, shares=shares)
+
+
+def _compare(*, env: float | None, device: float, evidence: str) -> tuple[Bottleneck, str]:
+    if env is None:
+        evidence += ", busy share of the actor CPUs unknown"
+        return (Bottleneck.ACCELERATOR if device >= BUSY else Bottleneck.UNKNOWN), evidence
+    evidence += f", actor CPUs busy {env:.0%}"
+    if device >= BUSY and device >= env:
+        return Bottleneck.ACCELERATOR, evidence
+    if env >= BUSY:
+        return Bottleneck.ENVIRONMENTS, evidence
+    return Bottleneck.ACTORS, evidence
+
+
+def _without_device_time(*, env: float | None, shares: Mapping[str, float]) -> tuple[Bottleneck, str]:
+    """Falls back on the loops that use the accelerator when its own busy time is unknown."""
+    known = {name: shares[name] for name in ("learner", "inference", "backpressure") if name in shares}
+    if env is None and not known:
+        return Bottleneck.UNKNOWN, "no stage shares were recorded"
+    quoted = [f"actor CPUs busy {env:.0%}"] if env is not None else []
+    words = {
+        "learner": "learner loop busy {:.0%}",
+        "inference": "actor loop in inference {:.0%}",
+        "backpressure": "actor loop held back by the learner {:.0%}",
+    }
+    quoted += [words[name].format(share) for name, share in known.items()]
+    evidence = ", ".join(quoted) + " (accelerator time unknown)"
+    user = max(known.get("learner", 0.0), known.get("inference", 0.0))
+    if user >= BUSY and user >= (env or 0.0):
+        return Bottleneck.ACCELERATOR, evidence
+    if env is not None and env >= BUSY:
+        return Bottleneck.ENVIRONMENTS, evidence
+    if known.get("backpressure", 0.0) >= HELD_BACK:
+        return Bottleneck.ACCELERATOR, evidence
+    return (Bottleneck.ACTORS if env is not None and known else Bottleneck.UNKNOWN), evidence

@@ -1,0 +1,91 @@
+"""What a careful reader should know besides the numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from cgratio.analysis.facts import Quantity
+from cgratio.analysis.model import Fit
+from cgratio.analysis.points import Spreads, by_point
+from cgratio.analysis.ratio import service_time_ratio
+from cgratio.analysis.statistics import drift, unequal_spread_p
+from cgratio.analysis.trials import Trial
+from cgratio.analysis.workloads import Workload
+
+RARE_P = 0.01
+"""A sign that a sweep went wrong is told when chance gives it less often than this."""
+
+
+def sweep_notes(trials: Sequence[Trial], *, spreads: Spreads) -> tuple[str, ...]:
+    """Notes on the trials as a whole: replicates, failures, drift, hosts."""
+    valid = [trial for trial in trials if trial.valid]
+    notes = []
+    if valid and spreads.rate.sd is None:
+        notes.append(
+            "one replicate of every point: windows show how steady a launch was, not how launches differ,"
+            " so no number has an interval; run at least two replicates"
+        )
+    elif spreads.rate.sd is not None:
+        notes.append(
+            f"launches of one point differ by {spreads.rate.sd:.1%} (standard deviation of the rate, pooled"
+            f" over points, {spreads.rate.degrees} degrees of freedom); every interval of a point rests on it"
+        )
+    if len(valid) < len(trials):
+        notes.append(f"{len(trials) - len(valid)} of {len(trials)} trials are not valid and enter no number")
+    groups = [group for group in by_point(valid).values() if len(group) > 1]
+    p = unequal_spread_p([[trial.rate for trial in group] for group in groups])
+    if p is not None and p < RARE_P:
+        notes.append(
+            f"some points scatter more than others (Levene's test, p = {p:.2g}): the pooled spread is too"
+            " wide for the calm ones and too narrow for the restless ones"
+        )
+    if (slope := _drift(groups)) is not None:
+        notes.append(f"the rate drifts by {slope:+.1%} from the first trial to the last (p < {RARE_P})")
+    hosts = sorted({trial.host for trial in valid})
+    if len(hosts) > 1:
+        notes.append(f"trials of {len(hosts)} hosts ({', '.join(hosts)}): each host is a workload of its own")
+    return tuple(notes)
+
+
+def fit_notes(fit: Fit | None) -> tuple[str, ...]:
+    """Notes on how well the joint model holds."""
+    if fit is None or fit.misfit_p is None or fit.misfit_p >= RARE_P:
+        return ()
+    note = (
+        f"the points miss the joint model by more than their replicates explain ({fit.scale:.1%} each,"
+        f" lack-of-fit test p = {fit.misfit_p:.2g}): the fitted intervals are widened to this misfit"
+    )
+    return (note,)
+
+
+def service_time_note(workload: Workload, *, threads: Quantity) -> str | None:
+    """Whether busy times tell the same ratio as the rates do."""
+    found = service_time_ratio(workload)
+    if found is None:
+        return None
+    ratio, words = found
+    text = f"service times say {ratio:.3g} {threads.unit} ({words})"
+    if threads.value is None:
+        return f"{text}; no crossing was identified to hold against it"
+    low, high = threads.low, threads.high
+    if low is None and high is None:
+        return f"{text}, the rates say {threads.value:.3g}"
+    inside = (low is None or low <= ratio) and (high is None or ratio <= high)
+    return f"{text}, {'in agreement' if inside else 'in DISAGREEMENT'} with the interval of the rates"
+
+
+def _drift(groups: Sequence[Sequence[Trial]]) -> float | None:
+    """Change of the rate over the sweep by the trend of replicates about their means; None without one."""
+    orders, deviations = [], []
+    for group in groups:
+        mean_log = sum(math.log(trial.rate) for trial in group) / len(group)
+        mean_order = sum(trial.order for trial in group) / len(group)
+        # Both about the point's own mean: else where a point lies in the order would mix in.
+        orders += [trial.order - mean_order for trial in group]
+        deviations += [math.log(trial.rate) - mean_log for trial in group]
+    line = drift(orders, deviations)
+    if line is None or line[1] >= RARE_P:
+        return None
+    every = [trial.order for group in groups for trial in group]
+    return math.expm1(line[0] * (max(every) - min(every)))

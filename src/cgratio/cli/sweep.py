@@ -1,0 +1,94 @@
+"""`cgratio sweep`: run a sweep into a results folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from cgratio.sweep.plan import Plan
+
+BAD_INPUT = 2
+INVALID = 4
+
+
+def sweep(
+    spec: Annotated[Path, typer.Argument(help="The sweep's specification, a YAML file.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Results folder; results/<file name> if not given.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and run nothing.")] = False,  # noqa: FBT002
+    resume: Annotated[bool, typer.Option("--resume", help="Run what is missing in the folder.")] = False,  # noqa: FBT002
+    allow_drift: Annotated[  # noqa: FBT002
+        bool, typer.Option("--allow-drift", help="Resume on another host or with other versions.")
+    ] = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Replace a setting, such as trainer.discount=0.98. Repeatable."),
+    ] = None,
+) -> None:
+    """Measure every point of a specification.
+
+    Exits 4 when no trial of the folder is valid.
+    """
+    from cgratio.cli.progress import SweepProgress  # noqa: PLC0415 - `cgratio --help` stays quick
+    from cgratio.sweep.document import SpecError  # noqa: PLC0415
+    from cgratio.sweep.folder import FolderError  # noqa: PLC0415
+    from cgratio.sweep.host import read_sweep_host  # noqa: PLC0415
+    from cgratio.sweep.plan import make_plan  # noqa: PLC0415
+    from cgratio.sweep.runner import run_sweep  # noqa: PLC0415
+    from cgratio.sweep.spec import load_spec  # noqa: PLC0415
+
+    folder = out or Path("results") / spec.stem
+    try:
+        asked = load_spec(spec, overrides=tuple(settings or ()))
+        try:
+            host = read_sweep_host(
+                environments=sorted({name for grid in asked.axes for name in grid.environment}),
+                networks=sorted({name for grid in asked.axes for name in grid.network}),
+            )
+            plan = make_plan(asked, host)
+        except SpecError as error:
+            raise SpecError(f"{spec}: {error}") from error
+        if dry_run:
+            _print_plan(plan, folder)
+            return
+        with SweepProgress(folder) as progress:
+            run_sweep(plan, folder, resume=resume, allow_drift=allow_drift, show=progress.show)
+    except (SpecError, FolderError) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(BAD_INPUT) from error
+    except OSError as error:
+        typer.echo(f"error: {folder}: {error.strerror or error}; finished trials are kept", err=True)
+        raise typer.Exit(BAD_INPUT) from error
+    if not progress.finish():
+        raise typer.Exit(INVALID)
+
+
+def _print_plan(plan: Plan, folder: Path) -> None:
+    from rich.console import Console  # noqa: PLC0415
+    from rich.markup import escape  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    console = Console(highlight=False)
+    axes = list(plan.points[0])
+    varying = [name for name in axes if len({repr(point[name]) for point in plan.points}) > 1]
+    fixed = [name for name in axes if name not in varying]
+    table = Table(title=escape(f"{plan.spec.name}: {len(plan.points)} points"), title_justify="left")
+    for name in varying or axes[:1]:
+        table.add_column(name.replace("_", " "), overflow="fold")
+    for point in plan.points:
+        table.add_row(
+            *("-" if point[name] is None else escape(str(point[name])) for name in varying or axes[:1])
+        )
+    console.print(table)
+    same = ", ".join(f"{name} {plan.points[0][name]}" for name in fixed)
+    console.print(f"the same in all: {escape(same)}")
+    for note in plan.notes:
+        console.print(f"note: {escape(note)}")
+    console.print(
+        f"{len(plan.points)} points x {plan.spec.replicates} replicates = {len(plan.trials)} trials, "
+        f"at most {plan.most_s / 60:.1f} min, into {escape(str(folder))}; nothing was run"
+    )

@@ -1,0 +1,73 @@
+"""Trials on this host, one at a time, each in a session and process group of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cgratio.machine.processes import adopt_orphans, end_descendants
+from cgratio.trial.request import TrialRequest
+
+_GRACE_S = 20.0  # a supervisor that was told to stop ends its workload first
+
+
+class LocalLauncher:
+    """Starts trials here and sees to it that nothing of them is left."""
+
+    def __init__(self, *, held_fd: int | None = None) -> None:
+        """Prepares this process to adopt what a killed supervisor leaves behind.
+
+        Args:
+            held_fd: a descriptor that every trial keeps open (the sweep folder's lock), so that the folder
+                stays locked until the last trial is gone, even when the sweep itself is killed.
+        """
+        self._held = [] if held_fd is None else [held_fd]
+        adopt_orphans()
+
+    @contextmanager
+    def start(self, request: TrialRequest, *, log: Path) -> Iterator[subprocess.Popen[str]]:
+        """Starts one trial; on leaving, whatever is left of it is ended and reaped.
+
+        Args:
+            request: the trial.
+            log: where its output goes.
+
+        Yields:
+            The supervisor's process. It has written the trial's rows when it exits with 0.
+        """
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("ab") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "cgratio.trial"],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=output,
+                text=True,
+                start_new_session=True,
+                pass_fds=self._held,
+            )
+        try:
+            assert process.stdin
+            try:
+                process.stdin.write(request.to_json() + "\n")
+                process.stdin.close()
+            except BrokenPipeError:
+                pass  # it died at once; its exit code tells
+            yield process
+        finally:
+            self._end(process)
+
+    def _end(self, process: subprocess.Popen[str]) -> None:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(timeout=_GRACE_S)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        end_descendants()

@@ -1,0 +1,162 @@
+"""The marks that charts share: fitted curves with their bands, points with their intervals, plain ticks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+from cgratio.analysis.facts import Curve, Point, Quantity
+from cgratio.report import series, style, wording
+
+
+def draw_curve(
+    axes: Axes,
+    curve: Curve,
+    *,
+    colour: str,
+    label: str,
+    scale: Callable[[Sequence[float]], Sequence[float]] | None = None,
+    start: float = 0.0,
+    stop: float = np.inf,
+) -> None:
+    """Draws a fitted curve: solid where trials measured, dashed where it is extrapolated.
+
+    Args:
+        axes: where it is drawn.
+        curve: what is drawn.
+        colour: of line and band.
+        label: for the legend.
+        scale: maps rates to what the y axis shows (default: as they are).
+        start: the curve begins here at the earliest: half an actor says nothing.
+        stop: it ends here at the latest: there is no more than the whole of a share.
+    """
+    convert = scale or (lambda values: values)
+    known = np.array(curve.x, dtype=float)
+    ends = [max(start, known[0]), min(stop, known[-1]), curve.measured_low, curve.measured_high]
+    x = np.unique([*known, *ends])
+    x = x[(x >= ends[0]) & (x <= ends[1])]
+    y, low, high = (
+        np.array(convert(np.interp(x, known, part).tolist()), dtype=float)
+        for part in (curve.y, curve.low, curve.high)
+    )
+    if curve.band:
+        axes.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)
+    inside = (x >= curve.measured_low * (1 - 1e-9)) & (x <= curve.measured_high * (1 + 1e-9))
+    name = f"{label}, with 95 % band" if curve.band else label
+    axes.plot(x, np.where(inside, y, np.nan), color=colour, label=name, zorder=3)
+    if not inside.all():
+        axes.plot(x, y, color=colour, linestyle=(0, (3, 2)), linewidth=1.1, label="extrapolated", zorder=2.9)
+
+
+def draw_points(
+    axes: Axes,
+    points: Iterable[Point],
+    *,
+    x: Callable[[Point], float | None],
+    quantity: Callable[[Point], Quantity],
+    mark: style.Mark,
+    label: str,
+    joined: bool,
+    scale: Callable[[Point], float] | None = None,
+) -> None:
+    """Draws measured points with their 95 % intervals; a point without the value is left out."""
+    shown = [point for point in points if quantity(point).value is not None and x(point) is not None]
+    if not shown:
+        return
+    values, lower, upper = series.error_bars(shown, quantity, scale)
+    axes.errorbar(
+        [x(point) or 0.0 for point in shown],
+        values,
+        yerr=(np.nan_to_num(lower), np.nan_to_num(upper)),
+        color=mark.colour,
+        marker=mark.marker,
+        linestyle=mark.line if joined else "none",
+        linewidth=1.2,
+        capsize=3,
+        elinewidth=1.1,
+        markeredgecolor="white",
+        markeredgewidth=0.5,
+        label=label or "_nolegend_",
+        zorder=4,
+    )
+
+
+def plain_y(axes: Axes, values: Iterable[float], *, label: str, headroom: float = 0.08) -> None:
+    """Plain numbers along y, from zero, because rates and watts are compared by their length.
+
+    Args:
+        axes: whose y axis.
+        values: what has to be seen; a band that leaves the picture is cut, so that a hopeless fit cannot
+            press the data into a line.
+        label: with its unit.
+        headroom: share of the height that stays free above.
+    """
+    known = [value for value in values if np.isfinite(value)]
+    top, bottom = max([*known, 0.0]), min([*known, 0.0])
+    span = (top - bottom) or 1.0
+    axes.set_ylabel(label)
+    axes.set_ylim(bottom - (0.05 * span if bottom < 0 else 0.0), bottom + span * (1.0 + headroom))
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]))
+    axes.yaxis.set_major_formatter(FuncFormatter(wording.tick))
+
+
+def seen(points: Iterable[Point], quantity: Callable[[Point], Quantity]) -> list[float]:
+    """How high points reach with their bars; a bar of more than the value itself may leave the picture."""
+    found = [quantity(point) for point in points]
+    return [min(one.high or one.value, 2.0 * one.value) for one in found if one.value is not None]
+
+
+def linear_x(axes: Axes, values: Iterable[float], *, label: str) -> None:
+    """A linear x axis from zero, on which what is proportional is straight."""
+    axes.set_xlabel(label)
+    axes.set_xlim(0.0, 1.05 * max([*values, 1e-9]))
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=8, steps=[1, 2, 2.5, 5, 10]))
+    axes.xaxis.set_major_formatter(FuncFormatter(wording.tick))
+
+
+def plain_x(axes: Axes, values: Iterable[float], *, label: str, most: int = 10) -> None:
+    """A readable x axis: doubling steps when the values span a factor of four or more, else linear.
+
+    Args:
+        axes: whose x axis.
+        values: what was measured or drawn along x.
+        label: with its unit.
+        most: ticks at the values themselves when there are no more than this many.
+    """
+    known = sorted({value for value in values if value > 0})
+    axes.set_xlabel(label)
+    if known and known[-1] / known[0] >= 4:
+        axes.set_xscale("log", base=2)
+        first, last = int(np.floor(np.log2(known[0]))), int(np.ceil(np.log2(known[-1])))
+        step = max(1, -(-(last - first) // most))
+        powers = [2.0**power for power in range(first, last + 1, step)]
+        axes.xaxis.set_major_locator(FixedLocator(known if is_spread(known, most=most) else powers))
+        axes.set_xlim(known[0] / 1.18, known[-1] * 1.18)
+    elif known:
+        spare = 0.08 * (known[-1] - known[0]) or 0.5 * known[0]
+        axes.set_xlim(known[0] - spare, known[-1] + spare)
+        if len(known) <= most:
+            axes.xaxis.set_major_locator(FixedLocator(known))
+        else:
+            axes.xaxis.set_major_locator(MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(wording.tick))
+
+
+def measured_heights(curve: Curve | None) -> list[float]:
+    """How high a fitted curve reaches where trials measured."""
+    if curve is None:
+        return []
+    inside = [curve.measured_low <= x <= curve.measured_high for x in curve.x]
+    return [y for y, is_inside in zip(curve.y, inside, strict=True) if is_inside]
+
+
+def is_spread(values: Sequence[float], *, most: int) -> bool:
+    """Whether a tick at each of the ascending values leaves its label room on a logarithmic axis."""
+    if len(values) > most:
+        return False
+    span = np.log(values[-1] / values[0]) or 1.0
+    return bool(np.all(np.diff(np.log(values)) / span > 0.06))

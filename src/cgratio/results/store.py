@@ -1,0 +1,223 @@
+"""The folder of one sweep's results: written whole or not at all, read with every flaw named."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cgratio.results import schema
+
+MANIFEST = "manifest.json"
+JOURNAL = "journal.jsonl"
+SPEC = "sweep.yaml"
+ANALYSIS = "analysis.json"
+
+
+class StoreError(ValueError):
+    """A results folder that cannot be read as one; the message names the file and what is wrong."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flaw:
+    """A file that was skipped, and why."""
+
+    path: Path
+    reason: str
+
+    def __str__(self) -> str:
+        """One line: file, what is wrong."""
+        return f"{self.path}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """What a folder holds.
+
+    Attributes:
+        folder: where it was read from.
+        trials: one row per trial, columns of `schema.TRIALS`, pandas nullable types.
+        windows: columns of `schema.WINDOWS`.
+        manifest: host, software and sensors, as the sweep stored them.
+        flaws: files that were skipped.
+    """
+
+    folder: Path
+    trials: pd.DataFrame
+    windows: pd.DataFrame
+    manifest: dict[str, Any]
+    flaws: tuple[Flaw, ...] = field(default=())
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Writes a file so that it appears whole or not at all, whenever the program or the machine stops.
+
+    Raises:
+        OSError: the disk is full, read-only, or the folder is missing; the old file is then untouched.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)  # the rename itself must survive a power cut
+    finally:
+        os.close(folder)
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Writes strict JSON (no NaN, no Infinity) whole or not at all."""
+    text = json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False)
+    write_whole(path, (text + "\n").encode())
+
+
+def write_rows(path: Path, table_schema: pa.Schema, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Writes rows as one Parquet file of the given schema, whole or not at all."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(schema.table(table_schema, rows), sink, compression="zstd")
+    write_whole(path, sink.getvalue().to_pybytes())
+
+
+def append_journal(folder: Path, entry: Mapping[str, Any]) -> None:
+    """Appends one line to the journal and makes it durable before it returns."""
+    line = json.dumps(entry, allow_nan=False, ensure_ascii=False) + "\n"
+    path = folder / JOURNAL
+    torn = path.exists() and path.stat().st_size > 0 and not _ends_with_newline(path)
+    with path.open("ab") as file:
+        # A line that a crash cut short is closed first, so that it spoils only itself.
+        file.write((b"\n" if torn else b"") + line.encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _ends_with_newline(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"
+
+
+def read_journal(folder: Path) -> list[dict[str, Any]]:
+    """Reads the journal's entries in order; a line cut short by a crash is left out."""
+    path = folder / JOURNAL
+    if not path.exists():
+        return []
+    entries = []
+    for line in path.read_bytes().splitlines():
+        try:
+            entries.append(json.loads(line))
+        except ValueError:
+            continue
+    return entries
+
+
+def load(folder: Path, *, strict: bool = False) -> Results:
+    """Reads a results folder.
+
+    Args:
+        folder: a sweep's results folder.
+        strict: a file that cannot be read is an error, not a flaw.
+
+    Raises:
+        StoreError: the folder does not exist, holds no trial folder, or (strict) has a flaw.
+    """
+    if not (folder / "trials").is_dir():
+        raise StoreError(f"{folder}: no trials/ folder here; give the folder that `cgratio sweep` wrote")
+    flaws: list[Flaw] = []
+    trials = _load_table(folder / "trials", schema.TRIALS, flaws)
+    windows = _load_table(folder / "windows", schema.WINDOWS, flaws)
+    manifest: dict[str, Any] = {}
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        flaws.append(Flaw(path=folder / MANIFEST, reason=f"cannot be read: {error}"))
+    if strict and flaws:
+        raise StoreError("; ".join(str(flaw) for flaw in flaws))
+    order = trials.sort_values(["order", "trial_id"], ignore_index=True)
+    return Results(folder=folder, trials=order, windows=windows, manifest=manifest, flaws=tuple(flaws))
+
+
+def load_telemetry(folder: Path, trial_id: str) -> pd.DataFrame:
+    """Reads the sensor readings of one trial, columns of `schema.TELEMETRY`.
+
+    Raises:
+        StoreError: the file is missing or damaged.
+    """
+    path = folder / "telemetry" / f"{trial_id}.parquet"
+    try:
+        return _to_pandas(_read(path, schema.TELEMETRY))
+    except (OSError, pa.ArrowException) as error:
+        raise StoreError(f"{path}: {error}") from error
+
+
+def finished_trial_ids(folder: Path) -> Iterator[str]:
+    """Names every trial whose row is stored and readable."""
+    for path in sorted((folder / "trials").glob("*.parquet")):
+        try:
+            yield from _read(path, schema.TRIALS).column("trial_id").to_pylist()
+        except (OSError, pa.ArrowException):
+            continue
+
+
+def read_trial(folder: Path, trial_id: str) -> dict[str, Any] | None:
+    """The stored row of one trial; None when it has none that can be read."""
+    try:
+        rows = _read(folder / "trials" / f"{trial_id}.parquet", schema.TRIALS).to_pylist()
+    except (OSError, pa.ArrowException):
+        return None
+    return dict(rows[0]) if rows else None
+
+
+def _load_table(folder: Path, table_schema: pa.Schema, flaws: list[Flaw]) -> pd.DataFrame:
+    tables = [table_schema.empty_table()]
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if path.name.startswith("."):
+            continue  # a temporary file of a writer at work
+        if path.suffix != ".parquet":
+            flaws.append(Flaw(path=path, reason="not a Parquet file"))
+            continue
+        try:
+            tables.append(_read(path, table_schema))
+        except (OSError, pa.ArrowException) as error:
+            flaws.append(Flaw(path=path, reason=f"cannot be read: {str(error).splitlines()[0]}"))
+    return _to_pandas(pa.concat_tables(tables))
+
+
+def _read(path: Path, table_schema: pa.Schema) -> pa.Table:
+    """Reads one file and casts it to the schema, whatever types its writer inferred."""
+    stored = pq.ParquetFile(path).read()
+    columns = []
+    for column in table_schema:
+        if column.name in stored.column_names:
+            columns.append(stored.column(column.name).cast(column.type))
+        else:
+            columns.append(pa.nulls(stored.num_rows, column.type))
+    return pa.Table.from_arrays(columns, schema=table_schema)
+
+
+_PANDAS_TYPES: dict[pa.DataType, Any] = {
+    pa.int64(): pd.Int64Dtype(),
+    pa.float64(): pd.Float64Dtype(),
+    pa.bool_(): pd.BooleanDtype(),
+    pa.string(): pd.StringDtype(),
+}
+
+
+def _to_pandas(stored: pa.Table) -> pd.DataFrame:
+    # Nullable types: an unknown count stays <NA> and does not turn the column into floats.
+    frame: pd.DataFrame = stored.to_pandas(types_mapper=_PANDAS_TYPES.get)
+    return frame

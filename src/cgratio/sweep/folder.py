@@ -1,0 +1,146 @@
+"""The results folder while a sweep owns it: locked, described, journalled."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cgratio.results import schema, store
+from cgratio.sweep.plan import Plan, plan_summary, software_id
+from cgratio.telemetry.inventory import list_sensors
+
+_LOCK = ".lock"
+_LOCK_WAIT_S = 30.0  # how long the trials of a killed sweep may take to end
+
+
+class FolderError(ValueError):
+    """The folder cannot be used for this sweep; the message says what to do."""
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[int]:
+    """Holds the folder against other sweeps.
+
+    The lock belongs to the open file and not to a process: each trial inherits it, so after a sweep was
+    killed the folder stays locked until its last trial has ended, and no longer.
+
+    Yields:
+        The descriptor of the lock, for trials to inherit.
+
+    Raises:
+        FolderError: another sweep holds it, or the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise FolderError(
+            f"{folder}: cannot be written ({error.strerror}); choose another with --out"
+        ) from error
+    try:
+        deadline = time.monotonic() + _LOCK_WAIT_S
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if time.monotonic() > deadline:
+                    raise FolderError(
+                        f"{folder}: another sweep is running into this folder; wait for it or use --out"
+                    ) from error
+                time.sleep(0.2)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def prepare(folder: Path, plan: Plan, *, resume: bool, allow_drift: bool) -> set[str]:
+    """Makes a fresh folder for a plan, or checks that a plan continues the folder's own.
+
+    Returns:
+        The ids of the trials that are finished.
+
+    Raises:
+        FolderError: the folder holds a sweep and `resume` is not set, or another sweep, or one of another
+            host or other software versions and drift is not allowed.
+    """
+    journal = store.read_journal(folder)
+    if not journal and not (folder / store.MANIFEST).exists():
+        _describe(folder, plan)
+        return set()
+    if not resume:
+        raise FolderError(f"{folder}: holds a sweep already; continue it with --resume, or use another --out")
+    planned = {entry["trial_id"] for entry in journal if entry.get("state") == "planned"}
+    asked = {trial.trial_id for trial in plan.trials}
+    if planned and planned != asked:
+        raise FolderError(
+            f"{folder}: holds another sweep ({len(planned - asked)} of its trials are not in this specification, "
+            f"{len(asked - planned)} are new); resume with the specification it was made with, {folder / store.SPEC}"
+        )
+    _check_drift(folder, plan, allow_drift=allow_drift)
+    if not planned or not (folder / store.MANIFEST).exists():
+        _describe(folder, plan)  # it was killed before it had described itself
+    return set(store.finished_trial_ids(folder))
+
+
+def note(folder: Path, *, state: str, trial_id: str, reason: str | None = None) -> None:
+    """Writes one line of the journal."""
+    entry = {"state": state, "trial_id": trial_id, "at": datetime.now(UTC).isoformat()}
+    store.append_journal(folder, entry | ({"reason": reason} if reason else {}))
+
+
+def _describe(folder: Path, plan: Plan) -> None:
+    for table in schema.TABLES:
+        (folder / table).mkdir(parents=True, exist_ok=True)
+    spec = plan.spec.model_dump(mode="json")
+    text = yaml.safe_dump(spec, sort_keys=False, allow_unicode=True)
+    store.write_whole(folder / store.SPEC, text.encode())
+    for trial in plan.trials:
+        note(folder, state="planned", trial_id=trial.trial_id)
+    store.write_json(folder / store.MANIFEST, _manifest(plan, spec))
+
+
+def _manifest(plan: Plan, spec: dict[str, Any]) -> dict[str, Any]:
+    host = plan.host
+    statuses = list_sensors(gpus=[gpu.uuid for gpu in host.gpus])
+    missing = {
+        status.sensor if status.device is None else f"{status.sensor}/{status.device}": status.reason
+        for status in statuses
+        if status.reason
+    }
+    return {
+        "schema_version": schema.SCHEMA_VERSION,
+        "sweep": plan.spec.name,
+        "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "host": host.facts.as_dict(),
+        "host_id": host.facts.id,
+        "software": host.software,
+        "software_id": software_id(host),
+        "sensors": {status.sensor: list(status.devices) for status in statuses if status.ok},
+        "missing_sensors": missing,
+        "spec": spec,
+        "plan": plan_summary(plan),
+        "notes": list(plan.notes),
+    }
+
+
+def _check_drift(folder: Path, plan: Plan, *, allow_drift: bool) -> None:
+    if allow_drift:
+        return
+    manifest = store.load(folder).manifest if (folder / "trials").is_dir() else {}
+    mine = {"host_id": plan.host.facts.id, "software_id": software_id(plan.host)}
+    for name, value in mine.items():
+        if manifest.get(name, value) != value:
+            what = "host" if name == "host_id" else "set of software versions"
+            raise FolderError(
+                f"{folder}: was measured on another {what}, so its trials and new ones would not compare; "
+                "use another --out, or --allow-drift if you know why they do"
+            )

@@ -1,0 +1,111 @@
+"""What the plan must know of the host: CPUs, GPUs, and what the workload can do here.
+
+The workload is asked in a process of its own, so that neither torch nor envpool is loaded by the sweep.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from cgratio.machine.fingerprint import HostFacts
+from cgratio.machine.gpus import Gpu
+from cgratio.machine.host import Host, read_host
+from cgratio.machine.topology import Topology
+from cgratio.sweep.document import SpecError
+from cgratio.workload.probe import Probe
+
+_PACKAGES = ("cgratio", "torch", "envpool", "numpy", "pandas", "pyarrow", "scipy", "nvidia-ml-py", "psutil")
+_PROBE_MAX_S = 300.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepHost:
+    """The host that a sweep runs on.
+
+    Attributes:
+        host: its CPUs and GPUs.
+        cuda: whether the workload can compute on the visible GPUs; `cuda_reason` if not.
+        software: package versions.
+    """
+
+    host: Host
+    cuda: bool = False
+    cuda_reason: str | None = None
+    software: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def facts(self) -> HostFacts:
+        """The host's fingerprint."""
+        return self.host.facts
+
+    @property
+    def topology(self) -> Topology:
+        """The host's CPUs."""
+        return self.host.topology
+
+    @property
+    def allowed(self) -> frozenset[int]:
+        """The CPUs that this process may use."""
+        return self.host.limits.allowed
+
+    @property
+    def gpus(self) -> tuple[Gpu, ...]:
+        """The visible GPUs, in the order of CUDA_VISIBLE_DEVICES."""
+        return self.host.visible
+
+
+def read_sweep_host(*, environments: Iterable[str], networks: Iterable[str]) -> SweepHost:
+    """Reads the host and asks the workload whether it can run these environments and networks here.
+
+    Raises:
+        SpecError: an environment or a network does not exist, or the visible GPUs are named wrongly.
+    """
+    host = read_host(
+        cuda_visible_devices=os.environ.get("CUDA_VISIBLE_DEVICES"),
+        device_order=os.environ.get("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
+    )
+    probe = _ask_workload(environments=environments, networks=networks)
+    if probe.errors:
+        raise SpecError(probe.errors[0])
+    return SweepHost(
+        host=host,
+        cuda=probe.cuda and bool(host.visible),
+        cuda_reason=host.visible_reason or probe.cuda_reason,
+        software=_software(),
+    )
+
+
+def _ask_workload(*, environments: Iterable[str], networks: Iterable[str]) -> Probe:
+    question: dict[str, Any] = {"environments": list(environments), "networks": list(networks)}
+    try:
+        answer = subprocess.run(
+            [sys.executable, "-m", "cgratio.workload.probe"],
+            input=json.dumps(question),
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=_PROBE_MAX_S,
+        )
+    except subprocess.CalledProcessError as error:
+        last = (error.stderr.strip().splitlines() or ["it printed nothing"])[-1]
+        raise SpecError(f"the trainer does not start on this host: {last}") from error
+    except subprocess.TimeoutExpired as error:
+        raise SpecError(f"the trainer did not answer within {_PROBE_MAX_S:g} s") from error
+    return Probe(**json.loads(answer.stdout.splitlines()[-1]))
+
+
+def _software() -> dict[str, str]:
+    found = {"python": sys.version.split()[0]}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

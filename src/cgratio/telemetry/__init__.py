@@ -1,0 +1,1 @@
+"""Sensors, the sampler process that reads them, and the joules that follow from the readings."""

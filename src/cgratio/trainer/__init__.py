@@ -1,0 +1,1 @@
+"""The IMPALA-style trainer: the instrument that every ratio is measured with."""

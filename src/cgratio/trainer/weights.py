@@ -1,0 +1,92 @@
+"""The weights that the learner writes and inference reads."""
+
+from __future__ import annotations
+
+import copy
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from cgratio.trainer.networks import ActorCritic
+
+_CLEARLY_FASTER = 1.2  # so that noise does not choose another precision in the next trial of the same point
+
+
+class SharedWeights:
+    """The learner's float32 weights, their version, and the lock between writer and reader.
+
+    Attributes:
+        network: what the learner trains.
+        precision: of the bodies, `fp32` or `bf16`.
+        version: learner updates so far.
+    """
+
+    def __init__(self, network: ActorCritic, *, precision: str) -> None:
+        self.network = network
+        self.precision = precision
+        self.version = 0
+        self._lock = threading.Lock()
+
+    def inference_copy(self) -> ActorCritic:
+        """A network of its own for inference, its body in the run's precision."""
+        twin = copy.deepcopy(self.network).requires_grad_(requires_grad=False)
+        if self.precision == "bf16":
+            twin.body.to(torch.bfloat16)
+        return twin
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Held by the learner while it changes the weights; counts one update."""
+        with self._lock:
+            yield
+            _finish_copies(self.network)
+            self.version += 1
+
+    def refresh(self, twin: ActorCritic, version: int) -> int:
+        """Copies newer weights into an inference network, if there are any; returns their version."""
+        if version == self.version:
+            return version
+        with self._lock:
+            for mine, newest in zip(twin.parameters(), self.network.parameters(), strict=True):
+                mine.copy_(newest)
+            _finish_copies(twin)
+            return self.version
+
+
+def _finish_copies(network: ActorCritic) -> None:
+    # Reader and writer use streams of their own on a GPU; the lock orders them only once a stream is done.
+    if next(network.parameters()).is_cuda:
+        torch.cuda.current_stream().synchronize()
+
+
+def choose_precision(wanted: str, network: ActorCritic, observations: torch.Tensor) -> str:
+    """Decides the precision of a run by timing inference on this device, never by the CPU's name.
+
+    Args:
+        wanted: `fp32` or `bf16` are taken as they are; `auto` measures.
+        network: of the run.
+        observations: a batch of the size that the run will infer.
+    """
+    if wanted != "auto":
+        return wanted
+    seconds = {}
+    for precision in ("fp32", "bf16"):
+        twin = SharedWeights(network, precision=precision).inference_copy()
+        seconds[precision] = _inference_seconds(twin, observations)
+    return "bf16" if seconds["fp32"] > _CLEARLY_FASTER * seconds["bf16"] else "fp32"
+
+
+@torch.inference_mode()
+def _inference_seconds(network: ActorCritic, observations: torch.Tensor) -> float:
+    """The best of a few inferences, the first left out since it also sets up kernels."""
+    best = float("inf")
+    for turn in range(6):
+        start = time.perf_counter()
+        network(observations)
+        _finish_copies(network)
+        if turn:
+            best = min(best, time.perf_counter() - start)
+    return best

@@ -1,0 +1,51 @@
+"""Says what the built-in trainer can run here: `python -m cgratio.workload.probe`, JSON in and out."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """The answer.
+
+    Attributes:
+        cuda: whether torch can compute on a GPU. cuda_reason: why not.
+        errors: what cannot run, a sentence each.
+    """
+
+    cuda: bool
+    cuda_reason: str | None = None
+    errors: list[str] = field(default_factory=list)
+
+
+def probe(*, environments: list[str], networks: list[str]) -> Probe:
+    """Makes one instance of each environment and builds each network on it."""
+    import torch
+
+    from cgratio.trainer import networks as trainer_networks
+    from cgratio.trainer.config import TrainerConfig, TrainerError
+    from cgratio.trainer.environments import describe
+
+    errors = []
+    for environment in environments:
+        try:
+            facts = describe(environment)
+            for network in networks:
+                config = TrainerConfig(environment=environment, network=network)
+                trainer_networks.build(config, facts)
+        except TrainerError as error:
+            errors.append(str(error))
+    cuda = torch.cuda.is_available()
+    reason = None
+    if not cuda:
+        reason = "torch sees no GPU" if torch.version.cuda else "this build of torch has no CUDA"
+    return Probe(cuda=cuda, cuda_reason=reason, errors=errors)
+
+
+if __name__ == "__main__":
+    question = json.load(sys.stdin)
+    print(json.dumps(dataclasses.asdict(probe(**question))))  # noqa: T201 - the answer

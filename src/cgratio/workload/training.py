@@ -1,0 +1,173 @@
+"""The built-in workload: the trainer, placed, verified and reporting. Run as `python -m cgratio.workload.training`.
+
+Reads one line of JSON from standard input (see `Request`) and runs until standard input closes or SIGTERM
+arrives. Environments, CUDA and every thread pool are created in this process, after it is pinned.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import select
+import signal
+import sys
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cgratio.machine.affinity import AffinityError, pin_process, pin_threads, read_masks
+from cgratio.machine.cpulist import format_cpu_list, parse_cpu_list
+from cgratio.trainer.config import TrainerConfig, TrainerError
+from cgratio.workload.protocol import Count, Failure, Final, Ready, write
+
+if TYPE_CHECKING:
+    from cgratio.trainer.environments import Environments
+    from cgratio.trainer.impala import Impala, Progress
+
+_REPORTS_PER_S = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What the process is asked to run.
+
+    Attributes:
+        trainer: fields of `TrainerConfig`.
+        pinned: whether the CPU lists below are enforced.
+        actor_cpu_list: CPUs for the threads that step environments; None if there are none.
+        main_cpu_list: CPUs for every other thread: inference, learner and their operator threads.
+    """
+
+    trainer: dict[str, Any]
+    pinned: bool
+    actor_cpu_list: str | None
+    main_cpu_list: str
+
+    def command(self) -> list[str]:
+        """The command line that runs a request; the request itself goes to its standard input."""
+        return [sys.executable, "-m", "cgratio.workload.training"]
+
+    def line(self) -> bytes:
+        """The line for standard input."""
+        return (json.dumps(dataclasses.asdict(self)) + "\n").encode()
+
+
+class _Placement:
+    """Pins the two groups of threads, and says later whether they stayed."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._actor_threads: frozenset[int] = frozenset()
+        if request.pinned:
+            # Before torch and envpool start their pools: threads inherit the mask of who starts them.
+            pin_process(parse_cpu_list(request.main_cpu_list))
+
+    def pin_environments(self, environments: Environments) -> None:
+        self._actor_threads = environments.threads
+        if self._request.pinned and self._request.actor_cpu_list and environments.threads:
+            pin_threads(environments.threads, parse_cpu_list(self._request.actor_cpu_list))
+
+    def observed(self) -> tuple[str | None, str | None]:
+        """The CPUs that environments, and all other threads, may really run on."""
+        masks = read_masks("self")
+        actors = [mask for thread, mask in masks.items() if thread in self._actor_threads]
+        others = [mask for thread, mask in masks.items() if thread not in self._actor_threads]
+        return (
+            format_cpu_list(frozenset().union(*actors)) if actors else None,
+            format_cpu_list(frozenset().union(*others)),
+        )
+
+    def drifted(self) -> list[str]:
+        """Threads that no longer have the mask they were given."""
+        if not self._request.pinned:
+            return []
+        wrong = []
+        main = parse_cpu_list(self._request.main_cpu_list)
+        actor = parse_cpu_list(self._request.actor_cpu_list or "")
+        for thread, mask in read_masks("self").items():
+            wanted = actor if thread in self._actor_threads else main
+            if mask != wanted:
+                wrong.append(f"thread {thread}: {format_cpu_list(mask)} for {format_cpu_list(wanted)}")
+        return wrong
+
+
+def main(progress_fd: int) -> int:
+    """Runs one request.
+
+    Returns:
+        The exit code: 0 if it ran until told to stop, 2 for a request that cannot run.
+    """
+    _die_with_parent()
+    request = Request(**json.loads(sys.stdin.buffer.readline()))
+    stopping = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the sweep, which then tells us
+    try:
+        placement = _Placement(request)
+        from cgratio.trainer.impala import Impala  # loads torch, in threads that are pinned already
+
+        config = TrainerConfig(**request.trainer)
+        run = Impala(config, on_environments=placement.pin_environments)
+        write(progress_fd, _ready(run, placement))
+    except (AffinityError, TrainerError) as error:
+        code = "affinity" if isinstance(error, AffinityError) else "bad_request"
+        write(progress_fd, Failure(code=code, message=str(error)))
+        return 2
+    reporter = threading.Thread(target=_report, args=(run, progress_fd, stopping), daemon=True)
+    reporter.start()
+    last = run.run(until=lambda _: stopping.is_set(), every_s=0.05)
+    stopping.set()
+    reporter.join()
+    write(progress_fd, _count(last))
+    write(progress_fd, Final(time_s=last.time_s, drifted=placement.drifted()))
+    run.close()
+    return 0
+
+
+def _report(run: Impala, progress_fd: int, stopping: threading.Event) -> None:
+    """Writes the counts until told to stop, or until standard input closes."""
+    while not stopping.is_set():
+        write(progress_fd, _count(run.progress()))
+        readable, _, _ = select.select([sys.stdin], [], [], 1 / _REPORTS_PER_S)
+        if readable and not os.read(sys.stdin.fileno(), 1024):
+            stopping.set()
+
+
+def _count(progress: Progress) -> Count:
+    fields = {field.name for field in dataclasses.fields(Count)}
+    return Count(**{name: value for name, value in dataclasses.asdict(progress).items() if name in fields})
+
+
+def _ready(run: Impala, placement: _Placement) -> Ready:
+    import torch
+
+    from cgratio.trainer.clock import monotonic
+
+    actor_cpus, device_cpus = placement.observed()
+    uuids: list[str] = []
+    sm_count = None
+    if run.config.device == "cuda":
+        facts = torch.cuda.get_device_properties(torch.cuda.current_device())
+        uuids, sm_count = [f"GPU-{facts.uuid}"], facts.multi_processor_count
+    return Ready(
+        time_s=monotonic(),
+        frame_skip=run.facts.frame_skip,
+        actor_threads=run.config.actor_threads if run.environments.threads else 0,
+        actor_cpu_list=actor_cpus,
+        device_cpu_list=device_cpus,
+        inference_batch=run.config.batch,
+        precision=run.precision,
+        gpu_uuids=uuids,
+        sm_count=sm_count,
+    )
+
+
+def _die_with_parent() -> None:
+    from cgratio.machine.processes import die_with_parent
+
+    die_with_parent(signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1])))

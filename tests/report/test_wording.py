@@ -1,0 +1,55 @@
+import pytest
+
+from cgratio.analysis.facts import Origin, Quantity
+from cgratio.report import wording
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (1, "1"),
+        (1.374, "1.37"),
+        (0.08643, "0.0864"),
+        (12345.6, "12,346"),
+        (99.99, "100"),
+        (-0.5, "-0.5"),
+        (3e12, "3e+12"),
+        (2.5e-7, "2.5e-07"),
+    ],
+)
+def test_numbers_keep_three_digits(value, text):
+    assert wording.number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(0.05, "5 %"), (0.065, "6.5 %"), (0.6, "60 %"), (-0.02, "−2 %"), (0, "0 %")]
+)
+def test_shares_are_whole_per_cent_where_they_can_be(share, text):
+    assert wording.percent(share) == text
+
+
+@pytest.mark.parametrize(
+    ("counts", "text"),
+    [((), ""), ((2,), "2"), ((2, 3), "2, 3"), ((2, 3, 4), "2–4"), ((1, 4, 5, 6, 9), "1, 4–6, 9")],
+)
+def test_runs_of_counts_are_joined(counts, text):
+    assert wording.ranges(counts) == text
+
+
+def test_a_missing_interval_says_why():
+    alone = Quantity(value=2.0, unit="W", reason="one replicate")
+    assert wording.detail(alone) == "no interval: one replicate · measured"
+    assert wording.cell(alone) == "2"
+
+
+def test_an_extrapolated_number_is_marked_in_a_table():
+    far = Quantity(value=16.7, low=15.0, high=18.0, unit="actors", origin=Origin.EXTRAPOLATED)
+    assert wording.cell(far) == "16.7 (15 to 18) extrapolated"
+
+
+def test_unknown_is_a_dash_in_a_table_and_a_reason_in_words():
+    nothing = Quantity.unknown(unit="W", reason="no sensor")
+    assert wording.cell(nothing) == "–"
+    assert wording.amount(nothing) == "unknown"
+    assert wording.detail(nothing) == "no sensor"
