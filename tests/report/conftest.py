@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pypdf
 import pytest
 
 from cgratio.analysis.facts import Analysis, Bottleneck, Curve, Optimum, Origin, Point, Quantity
+from cgratio.report.content import gather
+from cgratio.report.document import render
 from cgratio.results import schema, store
 
 NO_JOULES = "no power sensor: RAPL is not readable and there is no GPU"
@@ -379,26 +383,49 @@ def host_with_gpu(
     return build(points, gpu=True, boundary=boundary, curves=curves)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def quickstart() -> Sweep:
     return host_without_gpu()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def all_failed() -> Sweep:
     return host_without_gpu(failed=True)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def with_joules() -> Sweep:
-    return host_with_gpu()
+    return host_with_gpu(sizes=(4, 32, 128))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def with_modelled_joules() -> Sweep:
     return host_with_gpu(boundary="modelled", sizes=(4, 32))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def large() -> Sweep:
     return host_with_gpu(sizes=tuple(range(1, 23)))
+
+
+@pytest.fixture(scope="session")
+def bare() -> Sweep:
+    """Nothing but a name and an answer: its report has few pages and is made fast."""
+    made = host_without_gpu(failed=True)
+    analysis = replace(made.analysis, points=(), trials=1)
+    return replace(made, analysis=analysis, results=replace(made.results, trials=made.results.trials.head(1)))
+
+
+@pytest.fixture(scope="session")
+def drawn() -> Callable[[Sweep], pypdf.PdfReader]:
+    """Draws a report; the same sweep is drawn once for all tests."""
+    known: dict[int, tuple[Sweep, pypdf.PdfReader]] = {}
+
+    def draw(sweep: Sweep) -> pypdf.PdfReader:
+        if id(sweep) not in known:
+            content = gather(results=sweep.results, analysis=sweep.analysis)
+            # The sweep is kept too, so that no other one can get its id.
+            known[id(sweep)] = sweep, pypdf.PdfReader(io.BytesIO(render(content=content)))
+        return known[id(sweep)][1]
+
+    return draw

@@ -87,8 +87,8 @@ def test_fonts_join_when_none_has_everything(installed):
 
 
 def test_what_no_font_has_becomes_its_code_point():
-    face = fonts.choose("a訓😀", families=[])
-    assert face.printable("a訓😀") == r"a\u8a13\U0001f600"
+    face = fonts.choose("a訓𠮷", families=[])
+    assert face.printable("a訓𠮷") == r"a\u8a13\U00020bb7"
 
 
 def test_controls_and_overrides_become_visible_and_spaces_plain():
@@ -105,19 +105,26 @@ def test_fonts_that_can_be_embedded_go_first(installed):
     assert fonts._candidates([hard, easy]) == [easy, hard]
 
 
-def test_a_font_for_the_name_is_embedded_and_its_text_can_be_found(quickstart, installed):
+def test_a_font_for_the_name_is_embedded_and_its_text_can_be_found(bare, installed):
     installed("Boxes One", WIDE)
-    sweep = quickstart.named(WIDE)
+    sweep = bare.named(WIDE)
     content = gather(results=sweep.results, analysis=sweep.analysis)
     assert "Boxes One" in content.typeface.families or content.typeface.printable(WIDE) == WIDE
     reader = pypdf.PdfReader(io.BytesIO(render(content=content)))
     assert WIDE in reader.pages[0].extract_text()
 
 
-def test_postscript_outlines_are_drawn_and_not_embedded(quickstart, installed):
+def test_a_font_without_bold_is_used_without_a_word(bare, installed, caplog):
+    installed("Boxes One", WIDE)
+    sweep = bare.named(WIDE)
+    render(content=gather(results=sweep.results, analysis=sweep.analysis))
+    assert not caplog.records
+
+
+def test_postscript_outlines_are_drawn_and_not_embedded(bare, installed):
     # Type 42 cannot hold them: readers show such a font wrong or not at all.
     family = installed("Boxes A", WIDE, postscript=True)
-    sweep = quickstart.named(f"{WIDE} run")
+    sweep = bare.named(f"{WIDE} run")
     content = gather(results=sweep.results, analysis=sweep.analysis)
     content = replace(content, typeface=fonts.choose(f"{WIDE} run", families=[family]))
     assert content.typeface.outlined == set(WIDE)
@@ -132,7 +139,7 @@ def test_postscript_outlines_are_drawn_and_not_embedded(quickstart, installed):
     assert reader.metadata.title.startswith(WIDE)
 
 
-def test_making_a_report_leaves_the_settings_of_matplotlib_alone(quickstart):
+def test_making_a_report_leaves_the_settings_of_matplotlib_alone(bare):
     before = dict(mpl.rcParams)
-    render(content=gather(results=quickstart.results, analysis=quickstart.analysis))
+    render(content=gather(results=bare.results, analysis=bare.analysis))
     assert dict(mpl.rcParams) == before

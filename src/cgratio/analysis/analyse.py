@@ -10,7 +10,7 @@ from cgratio.analysis import counting, words
 from cgratio.analysis.curves import make_curves
 from cgratio.analysis.energy_optimum import energy_optimum
 from cgratio.analysis.facts import Analysis, Bottleneck, Curve, Optimum, Origin, Quantity
-from cgratio.analysis.identify import identify
+from cgratio.analysis.identify import Finding, identify
 from cgratio.analysis.notes import fit_notes, service_time_note, sweep_notes
 from cgratio.analysis.points import make_points
 from cgratio.analysis.ratio import (
@@ -96,17 +96,23 @@ def _workload(workload: Workload, *, manifest: Mapping[str, Any]) -> _Result:
     known = threads.value is not None
     check = service_time_note(workload, threads=threads)
     curves: tuple[Curve, ...] = ()
-    if finding.fit is not None:
-        curves = make_curves(finding.fit, workload=workload, tested=tested, unit=accelerator)
+    if finding.fit is not None and finding.sides is not None:
+        curves = make_curves(
+            finding.fit, sides=finding.sides, workload=workload, tested=tested, unit=accelerator
+        )
     return _Result(
         workload=workload,
         rate=optimum("samples_per_s", threads, near),
         energy=optimum("samples_per_joule", energy.threads, energy.near_optimal),
         curves=curves,
         below=Bottleneck.ENVIRONMENTS if known or finding.supply_reason is None else Bottleneck.UNKNOWN,
-        above=Bottleneck.ACCELERATOR if known or finding.demand_reason is None else Bottleneck.UNKNOWN,
-        notes=(*finding.notes, *fit_notes(finding.fit), *([check] if check else [])),
+        above=Bottleneck.ACCELERATOR if known or _only_demand(finding) else Bottleneck.UNKNOWN,
+        notes=(*finding.notes, *fit_notes(finding), *([check] if check else [])),
     )
+
+
+def _only_demand(finding: Finding) -> bool:
+    return finding.supply_reason is not None and finding.demand_reason is None
 
 
 def _answer(found: list[_Result], *, trials: tuple[Trial, ...]) -> str:

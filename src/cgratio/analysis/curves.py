@@ -28,23 +28,26 @@ PAST = 1.5
 """A curve goes on this many times past what was measured, there extrapolated."""
 
 
-def make_curves(fit: Fit, *, workload: Workload, tested: Range | None, unit: str) -> tuple[Curve, ...]:
+def make_curves(
+    fit: Fit, *, sides: Fit, workload: Workload, tested: Range | None, unit: str
+) -> tuple[Curve, ...]:
     """Every curve that the fit's terms allow.
 
     Args:
-        fit: the fitted model.
+        fit: the fit of all parts.
+        sides: the fit that supply and demand are read from.
         workload: its trials, for the measured ranges and the values held fixed.
         tested: range of threads per accelerator that trials covered.
         unit: what one accelerator is ("GPU", "device CPU").
     """
     whole = workload.of(Part.WHOLE)
     curves = []
-    if fit.layout.supply:
+    if sides.layout.supply:
         threads = [t.threads for t in (*whole, *workload.of(Part.SUPPLY)) if t.threads]
-        curves.append(_supply(fit, threads=threads, group=workload.varying))
-    if fit.layout.demand:
+        curves.append(_supply(sides, threads=threads, group=workload.varying))
+    if sides.layout.demand:
         amounts = [t.amount for t in (*whole, *workload.of(Part.DEMAND)) if t.amount]
-        curves.append(_demand(fit, amounts=amounts or [1.0], unit=unit, group=workload.varying))
+        curves.append(_demand(sides, amounts=amounts or [1.0], unit=unit, group=workload.varying))
     if whole:
         reference = reference_amount(workload)
         curves.extend(
@@ -208,13 +211,7 @@ def _parameter(fit: Fit, index: int, *, unit: str, log: bool, fixed: str) -> Qua
         return Quantity.unknown(unit=unit, reason=fixed)
     value = float(np.exp(raw)) if log else raw
     if index not in fit.free:
-        asked = index in fit.layout.free()
-        return Quantity(
-            value=value,
-            unit=unit,
-            origin=Origin.FITTED,
-            reason="at its bound: no interval" if asked else fixed,
-        )
+        return Quantity(value=value, unit=unit, origin=Origin.FITTED, reason=fixed)
     if fit.covariance is None:
         return Quantity(value=value, unit=unit, origin=Origin.FITTED, reason=ONE_REPLICATE)
     place = fit.free.index(index)

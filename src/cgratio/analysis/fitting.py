@@ -9,7 +9,20 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize, stats
 
-from cgratio.analysis.model import DULLEST, LIFT, SHARPEST, Fit, Layout, log_demand, log_rate, log_supply
+from cgratio.analysis.model import (
+    DULLEST,
+    LIFT,
+    NAMES,
+    SHARPEST,
+    Fit,
+    Layout,
+    demand_slopes,
+    log_demand,
+    log_rate,
+    log_supply,
+    rate_slopes,
+    supply_slopes,
+)
 from cgratio.analysis.workloads import Observations
 from cgratio.results.schema import Part
 
@@ -37,29 +50,38 @@ def fit(observations: Observations, layout: Layout) -> Fit:
     weights = np.sqrt(observations.count)
 
     def residuals(values: Floats) -> Floats:
-        return weights * (_predict(_fill(layout, values), observations) - observations.log_rate)
+        return weights * (_predict(_fill(layout, values), observations)[0] - observations.log_rate)
 
+    def jacobian(values: Floats) -> Floats:
+        slopes = _predict(_fill(layout, values), observations)[1][:, list(free)]
+        return np.asarray(weights[:, np.newaxis] * slopes)
+
+    # As near to the points as launches are to each other: another start could only fit their noise.
+    good_enough = 0.0
+    if observations.pure_degrees:
+        good_enough = (points - len(free)) * observations.pure_squares / observations.pure_degrees
     best: optimize.OptimizeResult | None = None
     for start in _starts(observations):
         begin = np.clip(start, lower, upper)[list(free)]
         found = optimize.least_squares(
-            residuals, begin, bounds=(lower[list(free)], upper[list(free)]), x_scale="jac", xtol=1e-10
+            residuals,
+            begin,
+            jac=jacobian,
+            bounds=(lower[list(free)], upper[list(free)]),
+            x_scale="jac",
+            xtol=1e-10,
         )
         if best is None or found.cost < best.cost:
             best = found
+        if 2.0 * best.cost <= good_enough:
+            break
     assert best is not None
-    theta = _fill(layout, best.x)
-    inner = tuple(
-        index for index in free if theta[index] - lower[index] > 1e-6 and upper[index] - theta[index] > 1e-6
-    )
     return _with_scale(
         observations=observations,
         layout=layout,
-        theta=theta,
-        inner=inner,
-        jacobian=best.jac[:, [free.index(index) for index in inner]],
+        theta=_fill(layout, best.x),
+        jacobian=np.asarray(best.jac),
         misfit_squares=2.0 * float(best.cost),
-        fitted=len(free),
     )
 
 
@@ -68,18 +90,18 @@ def _with_scale(
     observations: Observations,
     layout: Layout,
     theta: Floats,
-    inner: tuple[int, ...],
     jacobian: Floats,
     misfit_squares: float,
-    fitted: int,
 ) -> Fit:
-    misfit_degrees = observations.log_rate.size - fitted
+    # A parameter at its bound keeps its say: that noise pushed it there does not make it known.
+    free = layout.free()
+    misfit_degrees = observations.log_rate.size - len(free)
     squares = misfit_squares + observations.pure_squares
     degrees = misfit_degrees + observations.pure_degrees
     result = Fit(
         layout=layout,
         theta=theta,
-        free=inner,
+        free=free,
         covariance=None,
         degrees=degrees,
         scale=math.sqrt(squares / degrees) if degrees else 0.0,
@@ -90,6 +112,9 @@ def _with_scale(
     if not observations.pure_degrees:
         return result  # without replicates nothing shows how launches differ
     pure = observations.pure_squares / observations.pure_degrees
+    if pure > result.scale**2:
+        # Points that lie closer to the model than launches to each other do so by chance.
+        result = replace(result, scale=math.sqrt(pure), degrees=observations.pure_degrees)
     if misfit_degrees and pure > 0.0:
         misfit = misfit_squares / misfit_degrees
         p = float(stats.f.sf(misfit / pure, misfit_degrees, observations.pure_degrees))
@@ -122,29 +147,29 @@ def _fill(layout: Layout, values: Floats) -> Floats:
     return theta
 
 
-def _predict(theta: Floats, observations: Observations) -> Floats:
-    """Model log rate of every point, each by its part."""
+def _predict(theta: Floats, observations: Observations) -> tuple[Floats, Floats]:
+    """Model log rate of every point by its part, shape (points,), and its slopes, shape (points, 6)."""
     threads = np.where(np.isnan(observations.threads), 1.0, observations.threads)
     amount = np.where(np.isnan(observations.amount), 1.0, observations.amount)
-    actors = np.where(np.isnan(observations.actors), np.inf, observations.actors)
-    used = np.where(np.isinf(actors), threads, np.minimum(threads, actors))
-    result = np.empty_like(observations.log_rate)
+    # Where actors are not told there is one for each thread.
+    actors = np.where(np.isnan(observations.actors), threads, observations.actors)
+    used = np.minimum(threads, actors)
+    values, slopes = np.empty_like(threads), np.zeros((threads.size, len(NAMES)))
     for part in Part:
         mask = observations.is_part(part)
         if not mask.any():
             continue
         if part is Part.SUPPLY:
-            result[mask] = log_supply(theta, used[mask])
+            values[mask] = log_supply(theta, used[mask])
+            slopes[mask, :2] = supply_slopes(theta, used[mask])
         elif part is Part.DEMAND:
-            result[mask] = log_demand(theta, amount[mask])
+            values[mask] = log_demand(theta, amount[mask])
+            slopes[mask, 2:4] = demand_slopes(theta, amount[mask])
         else:
-            result[mask] = log_rate(
-                theta,
-                threads=threads[mask],
-                amount=amount[mask],
-                actors=np.where(np.isinf(actors[mask]), threads[mask], actors[mask]),
-            )
-    return result
+            place = {"threads": threads[mask], "amount": amount[mask], "actors": actors[mask]}
+            values[mask] = log_rate(theta, **place)
+            slopes[mask] = rate_slopes(theta, **place)
+    return values, slopes
 
 
 def _bounds(observations: Observations) -> tuple[Floats, Floats]:
@@ -173,5 +198,5 @@ def _starts(observations: Observations) -> list[Floats]:
     whole = observations.is_part(Part.WHOLE)
     latency = float(np.min((np.log(actors) - rate)[whole])) if whole.any() else 0.0
     return [
-        np.array([supply + 0.1, 0.1, demand + 0.1, 0.1, latency - 0.1, math.log(p)]) for p in (1.5, 3.0, 8.0)
+        np.array([supply + 0.1, 0.1, demand + 0.1, 0.1, latency - 0.1, math.log(p)]) for p in (3.0, 1.5, 8.0)
     ]

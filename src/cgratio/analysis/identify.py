@@ -14,8 +14,9 @@ import numpy as np
 from scipy import stats
 
 from cgratio.analysis.facts import Bottleneck
-from cgratio.analysis.fitting import fit
+from cgratio.analysis.fitting import MISFIT_P, fit
 from cgratio.analysis.model import Fit, Layout
+from cgratio.analysis.words import number
 from cgratio.analysis.workloads import Floats, Observations
 from cgratio.results.schema import Part
 
@@ -28,12 +29,15 @@ class Finding:
     """What could be fitted.
 
     Attributes:
-        fit: None when there is nothing to fit.
+        fit: of all parts together; None when there is nothing to fit.
+        sides: the fit that supply and demand are read from: `fit`, or one of the supply and demand trials
+            alone where the whole trials do not follow the joint model.
         supply_reason, demand_reason: why that side is not known; None when it is.
         notes: assumptions that the fit rests on.
     """
 
     fit: Fit | None
+    sides: Fit | None
     supply_reason: str | None
     demand_reason: str | None
     notes: tuple[str, ...]
@@ -61,12 +65,41 @@ def identify(observations: Observations) -> Finding:
         layout = _with_if_needed(observations, layout, side="demand")
     layout, dropped = _affordable(observations, layout)
     fitted = fit(observations, layout) if layout.free() else None
+    direct = _direct(observations, fitted)
+    supply_reason, demand_reason = _reasons(observations, layout, has_threads=has_threads)
     return Finding(
         fit=fitted,
-        supply_reason=None if layout.supply else _why_no_supply(observations, has_threads=has_threads),
-        demand_reason=None if layout.demand else _why_no_demand(observations),
+        sides=direct or fitted,
+        supply_reason=supply_reason,
+        demand_reason=demand_reason,
         notes=(*_assumptions(observations, layout), *dropped),
     )
+
+
+def _direct(observations: Observations, joint: Fit | None) -> Fit | None:
+    """A fit of the supply and demand trials alone, where the whole trials would only blur it.
+
+    How the limits meet in a whole trial is a rule of thumb; what each side can do alone is measured. So when
+    the joint model misses the points by more than launches differ, the sides are read from their own trials,
+    unless only whole trials show how supply bends. The launches' spread still comes from all points.
+    """
+    if joint is None or joint.misfit_p is None or joint.misfit_p >= MISFIT_P:
+        return None
+    whole = observations.is_part(Part.WHOLE)
+    if not whole.any() or not (
+        observations.is_part(Part.SUPPLY).any() and observations.is_part(Part.DEMAND).any()
+    ):
+        return None
+    alone = observations.where(~whole)
+    layout = Layout(
+        supply=True,
+        demand=True,
+        latency=False,
+        sigma=_distinct(_used(alone)) > 1,
+        delta=_distinct(_amounts(alone)) > 1,
+        sharpness=False,
+    )
+    return fit(alone, layout) if layout.sigma == joint.layout.sigma else None
 
 
 def _limited(observations: Observations, by: Bottleneck) -> bool:
@@ -162,37 +195,46 @@ def _assumptions(observations: Observations, layout: Layout) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _why_no_supply(observations: Observations, *, has_threads: bool) -> str:
+def _reasons(
+    observations: Observations, layout: Layout, *, has_threads: bool
+) -> tuple[str | None, str | None]:
+    """Why supply, and why demand, is not known; None for a side that is."""
     whole = observations.is_part(Part.WHOLE)
-    if not has_threads:
-        return "the actor CPUs of the whole trials are not known"
-    rates = np.exp(observations.log_rate[whole])
-    if not rates.size:
-        return "no trial shows what the environments can supply"
-    actors = span(observations.actors[whole])
-    threads = span(observations.threads[whole])
-    return (
-        f"the rate tops out at {rates.max():.4g} samples/s for {actors} actors at {threads} actor threads,"
-        " and no trial ran into the environments' limit: the accelerator or the learner is the limit, and"
-        " what the environments could supply was never seen (supply trials would show it)"
-    )
-
-
-def _why_no_demand(observations: Observations) -> str:
-    whole = observations.is_part(Part.WHOLE)
+    if layout.supply and layout.demand:
+        return None, None
     if not whole.any():
-        return "no trial shows what the accelerator can take"
-    top = float(np.exp(observations.log_rate[whole].max()))
-    return (
-        f"no peak in range: up to {top:.4g} samples/s, at {span(observations.threads[whole])} actor threads"
-        f" and {span(observations.actors[whole])} actors, no trial shows the accelerator's limit apart from the"
-        " environments' own (demand trials, stage shares, or more threads would)"
+        supply = None if layout.supply else "no trial shows what the environments can supply"
+        demand = None if layout.demand else "no trial shows what the accelerator can take"
+        return supply, demand
+    top = number(float(np.exp(observations.log_rate[whole].max())))
+    place = (
+        f"{count(observations.actors[whole], 'actor')} at"
+        f" {count(observations.threads[whole], 'actor thread')}"
     )
+    if layout.demand:
+        unknown = "" if has_threads else "; nor are the actor CPUs of the whole trials known"
+        return (
+            f"the rate tops out at {top} samples/s for {place}, and no trial ran into the environments'"
+            " limit: the accelerator or the learner is the limit, and what the environments could supply"
+            f" was never seen (supply trials would show it){unknown}"
+        ), None
+    if layout.supply:
+        return None, (
+            f"no peak in range: up to {top} samples/s for {place}, no trial shows the accelerator's limit"
+            " apart from the environments' own (demand trials, stage shares, or more threads would)"
+        )
+    neither = (
+        f"no peak in range: up to {top} samples/s for {place}, neither the environments' nor the"
+        " accelerator's limit was seen (supply and demand trials would show them)"
+    )
+    return neither, neither
 
 
-def span(values: Iterable[float]) -> str:
-    """`1 to 8`, `4`, or `unknown` numbers of something."""
+def count(values: Iterable[float], noun: str) -> str:
+    """`1 to 8 actors`, `1 actor`, or `an unknown number of actors`."""
     known = sorted({float(value) for value in values if not np.isnan(value)})
     if not known:
-        return "an unknown number of"
-    return f"{known[0]:g}" if len(known) == 1 else f"{known[0]:g} to {known[-1]:g}"
+        return f"an unknown number of {noun}s"
+    if len(known) == 1:
+        return f"{known[0]:g} {noun}" + ("" if known[0] == 1.0 else "s")
+    return f"{known[0]:g} to {known[-1]:g} {noun}s"

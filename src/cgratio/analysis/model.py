@@ -130,16 +130,53 @@ def log_rate(
     theta: Floats, *, threads: npt.ArrayLike, amount: npt.ArrayLike, actors: npt.ArrayLike
 ) -> Floats:
     """Natural log of X(c, a, n)."""
-    c, a, n = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (threads, amount, actors)))
+    bounds = _bounds(theta, threads=threads, amount=amount, actors=actors)
     sharpness = math.exp(theta[5])
-    bounds = np.stack([log_supply(theta, np.minimum(c, n)), log_demand(theta, a), np.log(n) - theta[4]])
     return np.asarray(-np.logaddexp.reduce(-sharpness * bounds, axis=0) / sharpness)
 
 
+def supply_slopes(theta: Floats, threads: Floats) -> Floats:
+    """Slopes of log S(c) over theta[0:2], shape (points, 2)."""
+    more = np.maximum(threads - 1.0, 0.0)
+    return np.stack([np.ones_like(more), -more / (1.0 + theta[1] * more)], axis=1)
+
+
+def demand_slopes(theta: Floats, amount: Floats) -> Floats:
+    """Slopes of log D(a) over theta[2:4], shape (points, 2)."""
+    more = amount - 1.0
+    return np.stack([np.ones_like(more), -more / (1.0 + theta[3] * more)], axis=1)
+
+
+def rate_slopes(theta: Floats, *, threads: Floats, amount: Floats, actors: Floats) -> Floats:
+    """Slopes of log X(c, a, n) over theta, shape (points, 6), within the tested range."""
+    bounds = _bounds(theta, threads=threads, amount=amount, actors=actors)
+    total = log_rate(theta, threads=threads, amount=amount, actors=actors)
+    # How much each bound has to say about the soft minimum, (3, points); an absent one has nothing.
+    weights = np.exp(-math.exp(theta[5]) * (bounds - total))
+    mean = np.sum(np.where(weights > 0.0, weights * np.where(np.isinf(bounds), 0.0, bounds), 0.0), axis=0)
+    return np.column_stack(
+        [
+            weights[0, :, np.newaxis] * supply_slopes(theta, np.minimum(threads, actors)),
+            weights[1, :, np.newaxis] * demand_slopes(theta, amount),
+            -weights[2],
+            mean - total,
+        ]
+    )
+
+
+def _bounds(theta: Floats, *, threads: npt.ArrayLike, amount: npt.ArrayLike, actors: npt.ArrayLike) -> Floats:
+    """Logs of S, D and N, stacked: shape (3, ...)."""
+    c, a, n = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (threads, amount, actors)))
+    return np.stack([log_supply(theta, np.minimum(c, n)), log_demand(theta, a), np.log(n) - theta[4]])
+
+
 def _log_bend(contention: float, more: Floats) -> Floats:
-    """Log of 1 + contention * more, which for a negative contention stops short of its pole."""
+    """Log of 1 + contention * more, which for a negative contention stops short of its pole.
+
+    The stop lies beyond what the fit's bounds allow over the tested range.
+    """
     bend = 1.0 + contention * more
-    return np.asarray(np.log(np.where(more > 0.0, np.maximum(bend, 1.0 - LIFT), bend)))
+    return np.asarray(np.log(np.where(more > 0.0, np.maximum(bend, 1.0 - 2.0 * LIFT), bend)))
 
 
 def _slope(function: Callable[[Floats], Floats], theta: Floats, index: int) -> Floats:

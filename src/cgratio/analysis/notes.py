@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 
 from cgratio.analysis.facts import Quantity
-from cgratio.analysis.model import Fit
+from cgratio.analysis.fitting import MISFIT_P
+from cgratio.analysis.identify import Finding
 from cgratio.analysis.points import Spreads, by_point
 from cgratio.analysis.ratio import service_time_ratio
 from cgratio.analysis.statistics import drift, unequal_spread_p
@@ -48,14 +49,17 @@ def sweep_notes(trials: Sequence[Trial], *, spreads: Spreads) -> tuple[str, ...]
     return tuple(notes)
 
 
-def fit_notes(fit: Fit | None) -> tuple[str, ...]:
+def fit_notes(finding: Finding) -> tuple[str, ...]:
     """Notes on how well the joint model holds."""
-    if fit is None or fit.misfit_p is None or fit.misfit_p >= RARE_P:
+    fit = finding.fit
+    if fit is None or fit.misfit_p is None or fit.misfit_p >= MISFIT_P:
         return ()
     note = (
         f"the points miss the joint model by more than their replicates explain ({fit.scale:.1%} each,"
-        f" lack-of-fit test p = {fit.misfit_p:.2g}): the fitted intervals are widened to this misfit"
+        f" lack-of-fit test p = {fit.misfit_p:.2g}): its intervals are widened to this misfit"
     )
+    if finding.sides is not fit:
+        note += ", and the crossing rests on the supply and demand trials alone"
     return (note,)
 
 

@@ -22,6 +22,7 @@ from cgratio.analysis.facts import Origin, Quantity
 from cgratio.analysis.identify import Finding
 from cgratio.analysis.model import Fit, log_demand, log_supply
 from cgratio.analysis.statistics import ONE_REPLICATE
+from cgratio.analysis.words import number
 from cgratio.analysis.workloads import Workload
 from cgratio.results.schema import Part
 
@@ -78,27 +79,28 @@ def crossing(finding: Finding, *, tested: Range | None, amount: float, unit: str
         amount: accelerators a at which they are compared.
         unit: as printed.
     """
-    reasons = [reason for reason in (finding.supply_reason, finding.demand_reason) if reason]
-    if finding.fit is None or tested is None or reasons:
+    reasons = dict.fromkeys(reason for reason in (finding.supply_reason, finding.demand_reason) if reason)
+    if finding.sides is None or tested is None or reasons:
         return Quantity.unknown(
             unit=unit, reason="not identifiable: " + ("; ".join(reasons) or "no trial has both sides")
         )
-    fit = finding.fit
+    fit = finding.sides
     least, most = tested.low / REACH, tested.high * REACH
 
     def gap(log_threads: float) -> float:
         return float(_gap(fit.theta, np.array([amount * math.exp(log_threads)]), amount)[0])
 
     if gap(math.log(most)) <= 0.0:
+        supplied, taken = number(float(fit.supply(most * amount))), number(float(fit.demand(amount)))
         return Quantity.unknown(
             unit=unit,
-            reason=f"no crossing in range: supply levels off at {fit.supply(most * amount):.4g} samples/s,"
-            f" below the {fit.demand(amount):.4g} samples/s that {amount:g} accelerators can take",
+            reason=f"not identifiable: supply levels off at {supplied} samples/s, below the {taken} samples/s"
+            " that the accelerator can take",
         )
     if gap(math.log(least)) >= 0.0:
         return Quantity.unknown(
             unit=unit,
-            reason=f"no crossing in range: {least:.3g} {unit} already supply more than it takes",
+            reason=f"not identifiable: {least:.3g} {unit} already supply more than it takes",
         )
     value = math.exp(optimize.brentq(gap, math.log(least), math.log(most), xtol=1e-10))
     low, high, reason = _interval(fit, value=value, amount=amount, least=least, most=most)
@@ -121,12 +123,12 @@ def near_optimal(
         amount: accelerators at which the crossing was taken.
         tolerance: fraction of the best rate.
     """
-    if finding.fit is None or optimum.value is None:
+    if finding.sides is None or optimum.value is None:
         return ()
     last = max(math.floor(threads / amount + 1e-9), math.ceil(optimum.value), 1)
     counts = range(1, last + 1)
-    supply = finding.fit.supply(amount * np.array(counts, dtype=np.float64))
-    wanted = (1.0 - tolerance) * float(finding.fit.demand(amount))
+    supply = finding.sides.supply(amount * np.array(counts, dtype=np.float64))
+    wanted = (1.0 - tolerance) * float(finding.sides.demand(amount))
     return tuple(count for count, rate in zip(counts, supply, strict=True) if rate >= wanted)
 
 

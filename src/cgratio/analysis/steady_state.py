@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
 BATCH = 5
 """Windows in a batch: the 5 of MSER-5."""
@@ -101,7 +101,7 @@ def relative_half_width(values: npt.ArrayLike, *, confidence: float = 0.95) -> f
         return None
     # The spread about their own mean understates the spread of correlated values by (n - inflation)/(n - 1).
     variance = total / (count - inflation)
-    quantile = float(stats.t.ppf(0.5 + confidence / 2.0, independent - 1.0))
+    quantile = float(special.stdtrit(independent - 1.0, 0.5 + confidence / 2.0))
     return quantile * float(np.sqrt(variance / independent)) / abs(float(series.mean()))
 
 

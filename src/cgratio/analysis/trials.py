@@ -69,10 +69,11 @@ class Trial:
 
 def read_trials(frame: pd.DataFrame) -> tuple[Trial, ...]:
     """Makes facts of the rows of a trials table, in the table's order."""
-    return tuple(_read(row) for row in frame.to_dict(orient="records"))
+    return tuple(read_trial(row) for row in frame.to_dict(orient="records"))
 
 
-def _read(row: Mapping[Any, Any]) -> Trial:
+def read_trial(row: Mapping[Any, Any]) -> Trial:
+    """Makes a fact of one row; a column that it leaves out is unknown."""
     axes = {name: _plain(row.get(name)) for name in AXES}
     codes = _codes(row.get("verdict"), status=_text(row.get("status")))
     samples, seconds = _number(row.get("samples")), _number(row.get("measured_s"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,19 @@ class Observations:
     limit: tuple[Bottleneck, ...]
     pure_squares: float
     pure_degrees: int
+
+    def where(self, mask: npt.NDArray[np.bool_]) -> Observations:
+        """Only the points of a mask of shape (points,), with the spread of the launches of all of them."""
+        return replace(
+            self,
+            part=self.part[mask],
+            threads=self.threads[mask],
+            amount=self.amount[mask],
+            actors=self.actors[mask],
+            log_rate=self.log_rate[mask],
+            count=self.count[mask],
+            limit=tuple(limit for limit, kept in zip(self.limit, mask, strict=True) if kept),
+        )
 
     def is_part(self, part: Part) -> npt.NDArray[np.bool_]:
         """Mask of the points of a part, shape (points,)."""

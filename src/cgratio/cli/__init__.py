@@ -31,7 +31,7 @@ app.command()(train)
 
 @app.callback()
 def options(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,  # noqa: FBT002
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     """Measures how many CPU threads an RL training job needs for each GPU."""
     if version:
@@ -47,5 +47,5 @@ def main() -> None:
 
 
 def _end(number: int, _frame: object) -> None:
-    # As a shell would report it: 130 for Ctrl-C, 143 for SIGTERM. Whoever holds something cleans up on the way.
+    # As a shell reports it: 130 for Ctrl-C, 143 for SIGTERM. Whoever holds something cleans up on the way.
     sys.exit(128 + number)

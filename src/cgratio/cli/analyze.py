@@ -26,16 +26,16 @@ WHOLE_WORDS = ("part", "samples/s", "W", "samples/J", "limit")
 
 def analyze(
     folder: Annotated[Path, typer.Argument(help="Results folder that `cgratio sweep` wrote.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,  # noqa: FBT002 - typer's way
-    strict: Annotated[bool, typer.Option("--strict", help="A damaged file is an error.")] = False,  # noqa: FBT002
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="A damaged file is an error.")] = False,
 ) -> None:
     """Find the CPU/GPU ratio in a sweep's results.
 
     Saves analysis.json beside the data. Exits 4 when no trial is valid.
     """
     # Imported here so that `cgratio --help` does not wait for pandas and scipy.
-    from cgratio.analysis.analyse import analyse  # noqa: PLC0415
-    from cgratio.results import store  # noqa: PLC0415
+    from cgratio.analysis.analyse import analyse
+    from cgratio.results import store
 
     try:
         results = store.load(folder, strict=strict)
@@ -141,7 +141,7 @@ def _verdict(point: Point) -> str:
 
 def _plus_minus(quantity: Quantity) -> str:
     """`1600 ± 40`; the larger half where the interval is lopsided."""
-    from cgratio.analysis.words import number  # noqa: PLC0415
+    from cgratio.analysis.words import number
 
     if quantity.value is None:
         return "-"
@@ -152,7 +152,7 @@ def _plus_minus(quantity: Quantity) -> str:
 
 
 def _interval(quantity: Quantity) -> str:
-    from cgratio.analysis.words import interval  # noqa: PLC0415
+    from cgratio.analysis.words import interval
 
     return interval(quantity)
 

@@ -25,7 +25,7 @@ def doctor(
         Path,
         typer.Option("--sysroot", help="Folder that holds proc and sys, for a saved tree of another host."),
     ] = Path("/"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,  # noqa: FBT002 - typer's way
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show the CPUs, the GPUs and the sensors of this host, and why a sensor is missing."""
     try:

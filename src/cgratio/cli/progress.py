@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
 from rich.live import Live
@@ -32,7 +32,7 @@ class SweepProgress:
         self._verdicts: Counter[str] = Counter()
         self._total = 0
 
-    def __enter__(self) -> SweepProgress:
+    def __enter__(self) -> Self:
         """Takes the terminal's last line."""
         if self._terminal:
             self._live.start()
@@ -61,7 +61,7 @@ class SweepProgress:
 
     def finish(self) -> bool:
         """Says how the sweep ended; returns whether there is a valid trial to look at."""
-        from cgratio.results import store  # noqa: PLC0415
+        from cgratio.results import store
 
         trials = store.load(self._folder).trials
         verdicts = Counter(code for verdict in trials["verdict"] for code in verdict)
@@ -95,7 +95,8 @@ def _finished(row: dict[str, Any], state: State) -> str:
     within = f" +-{half_width / row['samples_per_s']:.1%}" if half_width is not None else ""
     watts = f", {row['power_w']:.1f} W" if row["power_w"] is not None else ""
     verdict = "" if row["verdict"] == ["valid"] else f" ({', '.join(row['verdict'])})"
-    return f"{head} {row['samples_per_s']:,.0f} samples/s{within}{watts}{verdict}; {_duration(state.left_s)} left"
+    rate = f"{row['samples_per_s']:,.0f} samples/s{within}{watts}{verdict}"
+    return f"{head} {rate}; {_duration(state.left_s)} left"
 
 
 def _point(trial: PlannedTrial) -> str:

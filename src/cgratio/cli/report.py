@@ -23,9 +23,9 @@ def report(
     Exits with 0, or with 2 when the folder cannot be read or the file cannot be written.
     """
     # Drawing takes a second to import, and no other command needs it.
-    from cgratio.analysis.analyse import analyse  # noqa: PLC0415
-    from cgratio.report.document import write_report  # noqa: PLC0415
-    from cgratio.results import store  # noqa: PLC0415
+    from cgratio.analysis.analyse import analyse
+    from cgratio.report.document import write_report
+    from cgratio.results import store
 
     target = folder / "report.pdf" if out is None else out
     if target.suffix.lower() != ".pdf":

@@ -19,9 +19,9 @@ def sweep(
     out: Annotated[
         Path | None, typer.Option("--out", help="Results folder; results/<file name> if not given.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and run nothing.")] = False,  # noqa: FBT002
-    resume: Annotated[bool, typer.Option("--resume", help="Run what is missing in the folder.")] = False,  # noqa: FBT002
-    allow_drift: Annotated[  # noqa: FBT002
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and run nothing.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Run what is missing in the folder.")] = False,
+    allow_drift: Annotated[
         bool, typer.Option("--allow-drift", help="Resume on another host or with other versions.")
     ] = False,
     settings: Annotated[
@@ -33,13 +33,13 @@ def sweep(
 
     Exits 4 when no trial of the folder is valid.
     """
-    from cgratio.cli.progress import SweepProgress  # noqa: PLC0415 - `cgratio --help` stays quick
-    from cgratio.sweep.document import SpecError  # noqa: PLC0415
-    from cgratio.sweep.folder import FolderError  # noqa: PLC0415
-    from cgratio.sweep.host import read_sweep_host  # noqa: PLC0415
-    from cgratio.sweep.plan import make_plan  # noqa: PLC0415
-    from cgratio.sweep.runner import run_sweep  # noqa: PLC0415
-    from cgratio.sweep.spec import load_spec  # noqa: PLC0415
+    from cgratio.cli.progress import SweepProgress
+    from cgratio.sweep.document import SpecError
+    from cgratio.sweep.folder import FolderError
+    from cgratio.sweep.host import read_sweep_host
+    from cgratio.sweep.plan import make_plan
+    from cgratio.sweep.runner import run_sweep
+    from cgratio.sweep.spec import load_spec
 
     folder = out or Path("results") / spec.stem
     try:
@@ -68,9 +68,9 @@ def sweep(
 
 
 def _print_plan(plan: Plan, folder: Path) -> None:
-    from rich.console import Console  # noqa: PLC0415
-    from rich.markup import escape  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
 
     console = Console(highlight=False)
     axes = list(plan.points[0])

@@ -38,9 +38,9 @@ def train(
 
     Exits 3 when --until-return was not reached.
     """
-    from cgratio.trainer.config import TrainerConfig, TrainerError  # noqa: PLC0415 - loads torch
-    from cgratio.trainer.environments import describe  # noqa: PLC0415
-    from cgratio.trainer.impala import Impala  # noqa: PLC0415
+    from cgratio.trainer.config import TrainerConfig, TrainerError
+    from cgratio.trainer.environments import describe
+    from cgratio.trainer.impala import Impala
 
     try:
         chosen = network or ("nature_cnn" if len(describe(environment).shape) == 3 else "mlp")

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,13 +19,20 @@ _GRACE_S = 20.0  # a supervisor that was told to stop ends its workload first
 class LocalLauncher:
     """Starts trials here and sees to it that nothing of them is left."""
 
-    def __init__(self, *, held_fd: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        held_fd: int | None = None,
+        command: Sequence[str] = (sys.executable, "-m", "cgratio.trial"),
+    ) -> None:
         """Prepares this process to adopt what a killed supervisor leaves behind.
 
         Args:
+            command: of a supervisor; it is given our pid and, on standard input, the request.
             held_fd: a descriptor that every trial keeps open (the sweep folder's lock), so that the folder
                 stays locked until the last trial is gone, even when the sweep itself is killed.
         """
+        self._command = command
         self._held = [] if held_fd is None else [held_fd]
         adopt_orphans()
 
@@ -43,7 +50,7 @@ class LocalLauncher:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as output:
             process = subprocess.Popen(
-                [sys.executable, "-m", "cgratio.trial"],
+                [*self._command, str(os.getpid())],
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=output,
@@ -63,11 +70,30 @@ class LocalLauncher:
             self._end(process)
 
     def _end(self, process: subprocess.Popen[str]) -> None:
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(timeout=_GRACE_S)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-        end_descendants()
+        with _signals_held():
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+                try:
+                    process.wait(timeout=_GRACE_S)
+                except subprocess.TimeoutExpired:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+            end_descendants()
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Keeps Ctrl-C and SIGTERM until the end: a second one must not leave half a trial behind.
+
+    Handlers are exchanged and not masked, since a masked signal reaches another thread of the process.
+    """
+    held: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda number, _: held.append(number)) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+        if held:
+            signal.raise_signal(held[0])

@@ -24,16 +24,15 @@ def _prctl(option: int, argument: int) -> None:
         raise OSError(error, os.strerror(error))
 
 
-def die_with_parent(by: signal.Signals, *, parent: int | None = None) -> None:
+def die_with_parent(by: signal.Signals, *, parent: int) -> None:
     """Asks the kernel to send this process a signal when its parent dies (prctl(2), PR_SET_PDEATHSIG).
 
     Args:
         by: the signal.
-        parent: pid of the parent that started us; if it is gone already, the signal is sent at once.
+        parent: pid of who started us. If it died while we were starting, the signal is sent at once.
     """
-    before = os.getppid()
     _prctl(_PR_SET_PDEATHSIG, by)
-    if os.getppid() != (parent or before):
+    if os.getppid() != parent:
         os.kill(os.getpid(), by)
 
 

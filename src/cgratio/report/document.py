@@ -16,6 +16,7 @@ from cgratio.analysis.facts import Analysis
 from cgratio.report import (
     actors_page,
     balance_page,
+    fonts,
     methods_page,
     ratio_page,
     share_page,
@@ -54,7 +55,7 @@ def render(*, content: Content) -> bytes:
         "CreationDate": None,
     }
     settings: Any = style.settings(content.typeface.families)  # matplotlib types its keys as literals
-    with mpl.rc_context(settings):
+    with mpl.rc_context(settings), fonts.quiet_search():
         sheets = _draw(content)
         date = content.date or "date not recorded"
         left = f"{content.analysis.sweep} · {content.analysis.host} · {date} · cgratio {content.version}"

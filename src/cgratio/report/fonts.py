@@ -7,9 +7,11 @@ of the machine, and writes a code point (`\u8a13`) where nothing has them.
 
 from __future__ import annotations
 
+import logging
 import struct
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +45,18 @@ class Typeface:
         return text.translate(self.escapes)
 
 
+@contextmanager
+def quiet_search() -> Iterator[None]:
+    """Keeps matplotlib from telling the terminal that a family has no bold: the regular one will do."""
+    log = logging.getLogger("matplotlib.font_manager")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
 def choose(characters: Iterable[str], *, families: Iterable[str] | None = None) -> Typeface:
     """Finds fonts for a set of characters.
 
@@ -56,8 +70,8 @@ def choose(characters: Iterable[str], *, families: Iterable[str] | None = None) 
     wanted = {character for character in shown if not _has(MAIN, character)}
     chosen: list[str] = [MAIN]
     outlined: set[str] = set()
-    if wanted:
-        for family in _candidates(families):
+    with quiet_search():
+        for family in _candidates(families) if wanted else ():
             if found := {character for character in wanted if _has(family, character)}:
                 chosen.append(family)
                 outlined |= found if _has_postscript_outlines(family) else set()

@@ -9,6 +9,8 @@ from cgratio.report import style, wording
 from cgratio.report.content import Content
 from cgratio.report.sheet import Ruler, Sheet
 
+_VALUE = 15.0  # height of a value's line, points
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
@@ -32,12 +34,14 @@ def write_key_facts(sheet: Sheet, content: Content, *, left: float, bottom: floa
     """
     rows = _facts(content, with_trials=with_trials)
     width = style.WIDTH - style.MARGIN - left
-    # Reasons give way first when the column is full; the numbers never do.
-    for most in (6, 5, 4, 3, 2, 1):
-        if sum(_fact_height(sheet.ruler, row, width=width, most=most) for row in rows) <= bottom - sheet.top:
+    # Space and then reasons give way when the column is full; the numbers never do.
+    for most, gap in ((6, 7.0), (6, 4.0), (5, 4.0), (4, 4.0), (3, 3.0), (2, 2.0), (1, 2.0)):
+        height = sum(_fact_height(sheet.ruler, row, width=width, most=most) + gap for row in rows)
+        if height - gap <= bottom - sheet.top:
             break
     for row in rows:
         _write_fact(sheet, row, left=left, width=width, most=most)
+        sheet.top += gap
 
 
 def _facts(content: Content, *, with_trials: bool) -> list[Fact]:
@@ -72,13 +76,15 @@ def _facts(content: Content, *, with_trials: bool) -> list[Fact]:
     return facts
 
 
+def _detail_lines(ruler: Ruler, fact: Fact, *, width: float, most: int) -> tuple[str, ...]:
+    if not fact.detail:
+        return ()
+    return ruler.wrap(fact.detail, width=width, size=style.SMALL, most=6 if fact.is_kept else most)
+
+
 def _fact_height(ruler: Ruler, fact: Fact, *, width: float, most: int) -> float:
-    lines = (
-        ruler.wrap(fact.detail, width=width, size=style.SMALL, most=6 if fact.is_kept else most)
-        if fact.detail
-        else ()
-    )
-    return (len(lines) + 1) * style.SMALL * style.LINE + (15.0 if fact.value else 0.0) + 7.0
+    lines = _detail_lines(ruler, fact, width=width, most=most)
+    return (len(lines) + 1) * style.SMALL * style.LINE + (_VALUE if fact.value else 0.0)
 
 
 def _write_fact(sheet: Sheet, fact: Fact, *, left: float, width: float, most: int) -> None:
@@ -86,9 +92,7 @@ def _write_fact(sheet: Sheet, fact: Fact, *, left: float, width: float, most: in
     if fact.value:
         line = sheet.ruler.shorten(fact.value, width=width, size=11.5, bold=True)
         sheet.line(line, left=left, top=sheet.top, size=11.5, bold=True)
-        sheet.top += 15.0
-    if fact.detail:
-        sheet.paragraph(
-            fact.detail, size=style.SMALL, most=6 if fact.is_kept else most, left=left, width=width
-        )
-    sheet.top += 7.0
+        sheet.top += _VALUE
+    for line in _detail_lines(sheet.ruler, fact, width=width, most=most):
+        sheet.line(line, left=left, top=sheet.top, size=style.SMALL)
+        sheet.top += style.SMALL * style.LINE

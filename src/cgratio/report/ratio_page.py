@@ -122,7 +122,7 @@ def _point_groups(points: list[Point]) -> list[tuple[list[Point], style.Mark, st
     return [
         (
             [point for point in points if id(point) not in kept],
-            style.Mark(colour=style.CONTEXT, marker="_", line="none"),
+            style.Mark(colour=style.CONTEXT, marker=".", line="none"),
             "measured, fewer actors",
         ),
         (

@@ -54,7 +54,7 @@ def _page(*, content: Content, ruler: Ruler, points: list[Point], place: int, to
     )
     _stack(actor, points, _ACTOR_LOOP, title="Actor loop")
     _stack(learner, points, _LEARNER_LOOP, title="Learner loop")
-    _single(env, points, "env", title="Actor\nCPUs busy")
+    _single(env, points, "env", title="CPUs\nbusy")
     _single(device, points, "device_busy", title="Accelerator\nbusy")
     _name_limits(limit, points)
     names = [ruler.shorten(_name(point, content), width=300.0, size=style.SMALL) for point in points]
@@ -103,7 +103,12 @@ def _stack(axes: Axes, points: list[Point], stages: tuple[str, ...], *, title: s
     for row, point in enumerate(points):
         if not any(stage in point.shares for stage in stages):
             axes.text(
-                1.0, row, _why_no_bar(point, stages[0]), va="center", size=style.SMALL, color=style.MUTED
+                1.0,
+                row,
+                _why_no_bar(point, stages[0]),
+                va="center_baseline",
+                size=style.SMALL,
+                color=style.MUTED,
             )
     _per_cent(axes, title=title, ticks=(0, 25, 50, 75, 100))
 
@@ -121,7 +126,9 @@ def _single(axes: Axes, points: list[Point], stage: str, *, title: str) -> None:
     for row, point in enumerate(points):
         share = point.shares.get(stage)
         if share is None:
-            axes.text(2.0, row, _why_no_bar(point, stage), va="center", size=style.SMALL, color=style.MUTED)
+            axes.text(
+                2.0, row, _why_no_bar(point, stage), va="center_baseline", size=style.SMALL, color=style.MUTED
+            )
             continue
         axes.barh(row, 100 * share, height=0.72, color=colour, hatch=hatch, edgecolor="white", linewidth=0.5)
         inside = share > 0.45
@@ -129,7 +136,7 @@ def _single(axes: Axes, points: list[Point], stage: str, *, title: str) -> None:
             100 * share + (-3.0 if inside else 3.0),
             row,
             f"{100 * share:.0f}",
-            va="center",
+            va="center_baseline",
             ha="right" if inside else "left",
             size=style.SMALL,
             color="white" if inside else style.INK,
@@ -161,7 +168,7 @@ def _name_limits(axes: Axes, points: list[Point]) -> None:
             0.0,
             row,
             _LIMITS[point.bottleneck],
-            va="center",
+            va="center_baseline",
             size=style.SMALL,
             weight="bold" if known else "normal",
             color=style.INK if known else style.MUTED,

@@ -7,14 +7,16 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cgratio.results import schema
+
+if TYPE_CHECKING:
+    import pandas as pd  # slow to import, and whoever only writes does not need it
 
 MANIFEST = "manifest.json"
 JOURNAL = "journal.jsonl"
@@ -209,15 +211,15 @@ def _read(path: Path, table_schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=table_schema)
 
 
-_PANDAS_TYPES: dict[pa.DataType, Any] = {
-    pa.int64(): pd.Int64Dtype(),
-    pa.float64(): pd.Float64Dtype(),
-    pa.bool_(): pd.BooleanDtype(),
-    pa.string(): pd.StringDtype(),
-}
-
-
 def _to_pandas(stored: pa.Table) -> pd.DataFrame:
+    import pandas as pd
+
     # Nullable types: an unknown count stays <NA> and does not turn the column into floats.
-    frame: pd.DataFrame = stored.to_pandas(types_mapper=_PANDAS_TYPES.get)
+    types: dict[pa.DataType, Any] = {
+        pa.int64(): pd.Int64Dtype(),
+        pa.float64(): pd.Float64Dtype(),
+        pa.bool_(): pd.BooleanDtype(),
+        pa.string(): pd.StringDtype(),
+    }
+    frame: pd.DataFrame = stored.to_pandas(types_mapper=types.get)
     return frame

@@ -64,6 +64,7 @@ def read_document(path: Path) -> Document:
         raise SpecError(f"{path}: is not YAML: {error}") from error
     if not isinstance(value, dict):
         raise SpecError(f"{path}: must hold a mapping with name and axes, not {type(value).__name__}")
+    assert root, "a mapping has a node"
     lines: dict[tuple[int | str, ...], int] = {}
     _index(path, root, (), lines)
     return Document(path=path, value=value, lines=lines)

@@ -82,8 +82,9 @@ def prepare(folder: Path, plan: Plan, *, resume: bool, allow_drift: bool) -> set
     asked = {trial.trial_id for trial in plan.trials}
     if planned and planned != asked:
         raise FolderError(
-            f"{folder}: holds another sweep ({len(planned - asked)} of its trials are not in this specification, "
-            f"{len(asked - planned)} are new); resume with the specification it was made with, {folder / store.SPEC}"
+            f"{folder}: holds another sweep ({len(planned - asked)} of its trials are not in this "
+            f"specification, {len(asked - planned)} are new); resume with the one it was made with, "
+            f"{folder / store.SPEC}"
         )
     _check_drift(folder, plan, allow_drift=allow_drift)
     if not planned or not (folder / store.MANIFEST).exists():

@@ -69,7 +69,7 @@ def read_sweep_host(*, environments: Iterable[str], networks: Iterable[str]) -> 
     """
     host = read_host(
         cuda_visible_devices=os.environ.get("CUDA_VISIBLE_DEVICES"),
-        device_order=os.environ.get("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
+        device_order=os.environ.get("CUDA_DEVICE_ORDER", "FASTEST_FIRST"),
     )
     probe = _ask_workload(environments=environments, networks=networks)
     if probe.errors:

@@ -111,10 +111,8 @@ def _ordered(spec: Spec, points: list[AxisValues]) -> Iterator[PlannedTrial]:
 
 def _notes(host: SweepHost) -> tuple[str, ...]:
     if host.facts.quota_cpus is not None and host.facts.quota_cpus < len(host.allowed):
-        return (
-            f"a CFS quota grants {host.facts.quota_cpus:g} CPUs' time over {len(host.allowed)} allowed CPUs: "
-            "trials that keep more busy are throttled",
-        )
+        allowed = len(host.allowed)
+        return (f"a CFS quota grants {host.facts.quota_cpus:g} CPUs of time over {allowed} allowed CPUs",)
     return ()
 
 

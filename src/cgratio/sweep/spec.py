@@ -22,8 +22,8 @@ from cgratio.results.schema import Part
 from cgratio.sweep.document import Document, SpecError, read_document
 from cgratio.trial.request import Limits
 
-AUTO = "auto"
 Auto = Literal["auto"]
+AUTO: Auto = "auto"
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 Share = Annotated[float, Field(gt=0, le=1)]
 
@@ -63,7 +63,7 @@ class Axes(_Strict):
     @field_validator("part", "pinning", mode="before")
     @classmethod
     def _enumerated(cls, value: list[Any], info: Any) -> list[Any]:
-        kind: type[Part] | type[Pinning] = Part if info.field_name == "part" else Pinning
+        kind: type[Part | Pinning] = Part if info.field_name == "part" else Pinning
         return [kind(item) if item in list(kind) else item for item in value]
 
     @field_validator("sm_share", mode="before")
@@ -115,7 +115,7 @@ class Trial(_Strict):
     def _fits(self) -> Trial:
         if self.warmup_max_s < self.warmup_min_s:
             raise ValueError(
-                f"warmup_max_s is {self.warmup_max_s:g}; it must be at least warmup_min_s, {self.warmup_min_s:g}"
+                f"warmup_max_s is {self.warmup_max_s:g}; it must be at least {self.warmup_min_s:g}"
             )
         needed = self.warmup_max_s + self.window_s * self.min_windows
         if self.max_s < needed:
@@ -146,7 +146,7 @@ class Spec(_Strict):
         name: of the sweep; any text.
         description: what it is for.
         axes: one grid, or several whose points are joined (as scikit-learn's ParameterGrid does).
-        exclude: expressions over axes, such as `actors < actor_cpus`; a point for which one holds is left out.
+        exclude: expressions over axes, such as `actors < actor_cpus`; a point where one holds is left out.
         replicates: fresh launches of each point.
         seed: of the order, the environments and the networks.
         sentinel_every: after so many trials the first point is measured once more, to see the host drift;
@@ -252,7 +252,7 @@ def _explain(document: Document, error: ValidationError) -> SpecError:
 
 def _is_union_branch(part: int | str) -> bool:
     # pydantic names the branch of a union in the location ("literal['auto']", "constrained-int").
-    return isinstance(part, str) and not part.isidentifier() or part in {"int", "float"}
+    return (isinstance(part, str) and not part.isidentifier()) or part in {"int", "float"}
 
 
 def _known_keys(location: list[int | str]) -> set[str]:

@@ -199,7 +199,7 @@ class Impala:
         assert self._store
         try:
             if self.config.device == "cuda":
-                torch.cuda.set_stream(torch.cuda.Stream())
+                torch.cuda.set_stream(torch.cuda.Stream())  # type: ignore[no-untyped-call]
             while samples is None or self._learner.samples < samples:
                 self._learner.turn()
             self._store.close()

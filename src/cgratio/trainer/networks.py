@@ -53,15 +53,14 @@ class NatureCNN(nn.Module):
         if height < 1 or width < 1:
             raise TrainerError(f"nature_cnn needs images of at least 36x36; this environment gives {shape}")
         self.dense = nn.Linear(64 * height * width, self.features)
-        for layer in (self.first, self.second, self.third, self.dense):
-            nn.init.orthogonal_(layer.weight, math.sqrt(2))
-            nn.init.zeros_(layer.bias)
+        _initialise(self.first, self.second, self.third, self.dense)
 
     def forward(self, pixels: Tensor) -> Tensor:
         """Maps uint8 pixels [batch, channels, height, width] to features [batch, 512]."""
-        # 0..255 is exact in bfloat16, so the scale goes to the few weights and not to the many pixels.
+        # 0..255 is exact in bfloat16, so the scale goes to the few weights and not to the many pixels; it is a
+        # power of two, so that it rounds nothing and inference and learner compute the same logits.
         x = pixels.to(self.first.weight.dtype, memory_format=torch.channels_last)
-        x = functional.conv2d(x, self.first.weight * (1 / 255), self.first.bias, self.first.stride)
+        x = functional.conv2d(x, self.first.weight * (1 / 256), self.first.bias, self.first.stride)
         x = functional.relu(x, inplace=True)
         x = functional.relu(self.second(x), inplace=True)
         x = functional.relu(self.third(x), inplace=True)
@@ -77,14 +76,20 @@ class MLP(nn.Module):
         super().__init__()
         self.first = nn.Linear(math.prod(shape), self.features)
         self.second = nn.Linear(self.features, self.features)
-        for layer in (self.first, self.second):
-            nn.init.orthogonal_(layer.weight, math.sqrt(2))
-            nn.init.zeros_(layer.bias)
+        _initialise(self.first, self.second)
 
     def forward(self, observation: Tensor) -> Tensor:
         """Maps observations [batch, ...] of any dtype to features [batch, 64]."""
         x = observation.flatten(1).to(self.first.weight.dtype)
         return torch.tanh(self.second(torch.tanh(self.first(x))))
+
+
+def _initialise(*layers: nn.Conv2d | nn.Linear) -> None:
+    """Orthogonal weights of gain sqrt(2), for layers that an activation follows."""
+    for layer in layers:
+        nn.init.orthogonal_(layer.weight, math.sqrt(2))
+        assert layer.bias is not None
+        nn.init.zeros_(layer.bias)
 
 
 NETWORKS: dict[str, Callable[[tuple[int, ...]], NatureCNN | MLP]] = {"nature_cnn": NatureCNN, "mlp": MLP}
@@ -100,9 +105,12 @@ def build(config: TrainerConfig, facts: EnvironmentFacts) -> ActorCritic:
         raise TrainerError(f"network {config.network!r} does not exist; there are {', '.join(NETWORKS)}")
     if config.network == "nature_cnn" and len(facts.shape) != 3:
         raise TrainerError(
-            f"nature_cnn reads images; {config.environment} gives observations of shape {facts.shape}, use mlp"
+            f"nature_cnn reads images; {config.environment} observes arrays of shape {facts.shape}, use mlp"
         )
     torch.manual_seed(config.seed)
     body = NETWORKS[config.network](facts.shape)
     network = ActorCritic(body=body, features=body.features, actions=facts.actions)
-    return network.to(config.device, memory_format=torch.channels_last)
+    network.to(torch.device(config.device))
+    for convolution in (module for module in network.modules() if isinstance(module, nn.Conv2d)):
+        convolution.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # missing in its stub
+    return network

@@ -4,4 +4,4 @@ import sys
 
 from cgratio.trial.supervisor import main
 
-sys.exit(main())
+sys.exit(main(int(sys.argv[1])))

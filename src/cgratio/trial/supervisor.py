@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from types import FrameType
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from cgratio.machine.affinity import AffinityError, pin_process
 from cgratio.machine.cpulist import format_cpu_list
@@ -38,7 +38,7 @@ _SAMPLER_PERIOD_S = 0.1
 _FIRST_SIGNAL_CODE = 128  # how a shell writes death by a signal as an exit code
 
 
-class _EndedEarly(Exception):
+class _EndedEarlyError(Exception):
     """The trial cannot complete; `reason` is a stable code, perhaps with `: details`."""
 
     def __init__(self, reason: str) -> None:
@@ -46,21 +46,24 @@ class _EndedEarly(Exception):
         self.reason = reason
 
 
-def main() -> int:
+def main(parent: int) -> int:
     """Reads a request from standard input, runs it and stores its rows.
+
+    Args:
+        parent: pid of the process that started this one, with which it ends.
 
     Returns:
         0 when the rows were written, whatever the trial's verdict; 143 when it was told to stop.
     """
-    die_with_parent(signal.SIGTERM)
-    adopt_orphans()
     signal.signal(signal.SIGTERM, _terminate)
+    adopt_orphans()
+    die_with_parent(signal.SIGTERM, parent=parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the sweep's; it tells us with SIGTERM
     request = TrialRequest.from_json(sys.stdin.readline())
     seen = Observed(started_at=datetime.now(UTC), launch_s=time.monotonic())
     try:
         _run(request, seen)
-    except _EndedEarly as early:
+    except _EndedEarlyError as early:
         seen.status, seen.reason = schema.Status.FAILED, early.reason
     finally:
         # From here on nothing may be interrupted: what is half ended would be left behind.
@@ -96,10 +99,15 @@ def _run(request: TrialRequest, seen: Observed) -> None:
         if seen.assignment.pinned:
             pin_process(seen.assignment.service_cpus)
     except (PlacementError, AffinityError) as error:
-        raise _EndedEarly(f"placement: {error}") from error
+        raise _EndedEarlyError(f"placement: {error}") from error
     with _Children(request, seen) as children:
         children.watch()
         children.finish()
+
+
+def workload_command(*, progress_fd: int) -> list[str]:
+    """The command line of the workload; its request goes to its standard input."""
+    return [sys.executable, "-m", training.__name__, str(progress_fd), str(os.getpid())]
 
 
 class _Children:
@@ -115,7 +123,7 @@ class _Children:
         self._samples = 0
         self._failure: Failure | None = None
 
-    def __enter__(self) -> _Children:
+    def __enter__(self) -> Self:
         """Starts both, the workload first, since the sampler accounts for its processes."""
         assignment = self._seen.assignment
         assert assignment
@@ -129,7 +137,7 @@ class _Children:
         receive, send = os.pipe()
         threads = str(max(1, self._request.device_cpus))
         self._workload = subprocess.Popen(
-            [*training_request.command(), str(send)],
+            workload_command(progress_fd=send),
             stdin=subprocess.PIPE,
             stdout=sys.stderr,
             pass_fds=[send],
@@ -148,18 +156,10 @@ class _Children:
         with contextlib.suppress(BrokenPipeError):
             self._workload.stdin.write(training_request.line())
             self._workload.stdin.flush()
+        options = ["--period", str(_SAMPLER_PERIOD_S), "--pid", str(self._workload.pid)]
+        options += ["--parent", str(os.getpid()), "--gpu", *self._request.gpu_uuids]
         self._sampler = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "cgratio.telemetry.sampler",
-                "--period",
-                str(_SAMPLER_PERIOD_S),
-                "--pid",
-                str(self._workload.pid),
-                "--gpu",
-                *self._request.gpu_uuids,
-            ],
+            [sys.executable, "-m", "cgratio.telemetry.sampler", *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
@@ -180,24 +180,26 @@ class _Children:
         """Follows the workload until there is enough to stop.
 
         Raises:
-            _EndedEarly: it failed, died or fell silent.
+            _EndedEarlyError: it failed, died or fell silent.
         """
         limits, launch_s = self._request.limits, self._seen.launch_s
         while self._seen.stop is None:
             self._listen(_TICK_S)
             if self._progress.ended:
-                raise _EndedEarly(self._why_ended())
+                raise _EndedEarlyError(self._why_ended())
             now = time.monotonic()
             if not self._seen.marks and now - launch_s > limits.setup_max_s:
-                raise _EndedEarly(f"setup_timeout: no sample within {limits.setup_max_s:g} s of the launch")
+                raise _EndedEarlyError(
+                    f"setup_timeout: no sample within {limits.setup_max_s:g} s of the launch"
+                )
             if now - max(self._last_news_s, launch_s) > limits.silence_max_s and self._seen.marks:
-                raise _EndedEarly(f"hung: no new sample for {limits.silence_max_s:g} s")
+                raise _EndedEarlyError(f"hung: no new sample for {limits.silence_max_s:g} s")
 
     def finish(self) -> None:
         """Tells the workload to stop and hears it out, then the sampler.
 
         Raises:
-            _EndedEarly: the workload did not stop by itself, or failed while it did.
+            _EndedEarlyError: the workload did not stop by itself, or failed while it did.
         """
         assert self._workload.stdin
         self._workload.stdin.close()
@@ -205,14 +207,16 @@ class _Children:
         while not self._progress.ended and time.monotonic() < deadline:
             self._listen(_TICK_S)
         if not self._progress.ended:
-            raise _EndedEarly(f"did_not_stop: still running {_FINAL_MAX_S:g} s after it was told to stop")
+            raise _EndedEarlyError(
+                f"did_not_stop: still running {_FINAL_MAX_S:g} s after it was told to stop"
+            )
         # One more tick, so that the readings reach past the last window.
         self._listen(2 * _SAMPLER_PERIOD_S)
         self._sampler.terminate()
         while not self._readings.ended and time.monotonic() < deadline + 1:
             self._listen(_TICK_S)
         if self._seen.final is None:
-            raise _EndedEarly(self._why_ended())
+            raise _EndedEarlyError(self._why_ended())
         self._seen.exit_code = self._workload.wait(timeout=_FINAL_MAX_S)
 
     def _listen(self, timeout_s: float) -> None:

@@ -1,4 +1,6 @@
-"""The built-in workload: the trainer, placed, verified and reporting. Run as `python -m cgratio.workload.training`.
+"""The built-in workload: the trainer, placed, verified and reporting its progress.
+
+    python -m cgratio.workload.training PROGRESS_FD PARENT_PID
 
 Reads one line of JSON from standard input (see `Request`) and runs until standard input closes or SIGTERM
 arrives. Environments, CUDA and every thread pool are created in this process, after it is pinned.
@@ -18,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from cgratio.machine.affinity import AffinityError, pin_process, pin_threads, read_masks
 from cgratio.machine.cpulist import format_cpu_list, parse_cpu_list
+from cgratio.machine.processes import die_with_parent
+from cgratio.trainer.clock import monotonic
 from cgratio.trainer.config import TrainerConfig, TrainerError
 from cgratio.workload.protocol import Count, Failure, Final, Ready, write
 
@@ -43,10 +47,6 @@ class Request:
     pinned: bool
     actor_cpu_list: str | None
     main_cpu_list: str
-
-    def command(self) -> list[str]:
-        """The command line that runs a request; the request itself goes to its standard input."""
-        return [sys.executable, "-m", "cgratio.workload.training"]
 
     def line(self) -> bytes:
         """The line for standard input."""
@@ -92,13 +92,17 @@ class _Placement:
         return wrong
 
 
-def main(progress_fd: int) -> int:
+def main(progress_fd: int, parent: int) -> int:
     """Runs one request.
+
+    Args:
+        progress_fd: the pipe for `workload.protocol`'s lines.
+        parent: pid of the process that started this one, with which it dies.
 
     Returns:
         The exit code: 0 if it ran until told to stop, 2 for a request that cannot run.
     """
-    _die_with_parent()
+    die_with_parent(signal.SIGKILL, parent=parent)
     request = Request(**json.loads(sys.stdin.buffer.readline()))
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
@@ -142,8 +146,6 @@ def _count(progress: Progress) -> Count:
 def _ready(run: Impala, placement: _Placement) -> Ready:
     import torch
 
-    from cgratio.trainer.clock import monotonic
-
     actor_cpus, device_cpus = placement.observed()
     uuids: list[str] = []
     sm_count = None
@@ -163,11 +165,5 @@ def _ready(run: Impala, placement: _Placement) -> Ready:
     )
 
 
-def _die_with_parent() -> None:
-    from cgratio.machine.processes import die_with_parent
-
-    die_with_parent(signal.SIGKILL)
-
-
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1])))
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))

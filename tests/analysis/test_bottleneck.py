@@ -1,0 +1,38 @@
+import pytest
+
+from cgratio.analysis.bottleneck import find_bottleneck
+from cgratio.analysis.facts import Bottleneck
+from cgratio.results.schema import Part
+
+
+@pytest.mark.parametrize(
+    ("shares", "expected", "quoted"),
+    [
+        ({"env": 0.62, "device_busy": 0.97}, Bottleneck.ACCELERATOR, "device busy 97%, actor CPUs busy 62%"),
+        ({"env": 0.98, "device_busy": 0.40}, Bottleneck.ENVIRONMENTS, "device busy 40%, actor CPUs busy 98%"),
+        ({"env": 0.99, "device_busy": 0.92}, Bottleneck.ENVIRONMENTS, "92%"),
+        ({"env": 0.30, "device_busy": 0.30}, Bottleneck.ACTORS, "30%"),
+        ({"device_busy": 0.95}, Bottleneck.ACCELERATOR, "unknown"),
+        ({"device_busy": 0.50}, Bottleneck.UNKNOWN, "unknown"),
+        ({"env": 0.2, "learner": 0.95}, Bottleneck.ACCELERATOR, "learner loop busy 95%"),
+        ({"env": 0.2, "learner": 0.1, "inference": 0.93}, Bottleneck.ACCELERATOR, "inference 93%"),
+        (
+            {"env": 0.2, "learner": 0.5, "backpressure": 0.4},
+            Bottleneck.ACCELERATOR,
+            "held back by the learner 40%",
+        ),
+        ({"env": 0.95, "learner": 0.5, "backpressure": 0.1}, Bottleneck.ENVIRONMENTS, "95%"),
+        ({"env": 0.2, "learner": 0.5, "inference": 0.3}, Bottleneck.ACTORS, "accelerator time unknown"),
+        ({"env": 0.2}, Bottleneck.UNKNOWN, "20%"),
+        ({}, Bottleneck.UNKNOWN, "no stage shares"),
+    ],
+)
+def test_the_busy_part_is_the_limit(shares: dict[str, float], expected: Bottleneck, quoted: str) -> None:
+    found, evidence = find_bottleneck(part=Part.WHOLE, shares=shares)
+    assert found is expected
+    assert quoted in evidence
+
+
+def test_a_part_measured_alone_is_its_own_limit() -> None:
+    assert find_bottleneck(part=Part.SUPPLY, shares={})[0] is Bottleneck.ENVIRONMENTS
+    assert find_bottleneck(part=Part.DEMAND, shares={})[0] is Bottleneck.ACCELERATOR
