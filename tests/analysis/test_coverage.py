@@ -18,7 +18,7 @@ from cgratio.analysis.trials import read_trial
 from cgratio.analysis.workloads import observe, split_workloads
 from cgratio.results.schema import Part
 
-SWEEPS = 80
+SWEEPS = 50
 
 
 def assert_covers(hits: int, total: int, *, nominal: float = 0.95) -> None:
@@ -91,7 +91,7 @@ def test_the_crossings_interval_covers(
 def test_a_points_interval_covers(replicates: int) -> None:
     truth, places = Truth(), [Place(actors=actors) for actors in (1, 2, 4, 8, 16)]
     hits = 0
-    sweeps = 200
+    sweeps = 150
     for seed in range(sweeps):
         rows = make_rows(truth=truth, places=places, replicates=replicates, noise=0.05, seed=10_000 + seed)
         # One point of each sweep: those of one sweep share their spread, and so their luck.

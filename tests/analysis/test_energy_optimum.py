@@ -24,12 +24,12 @@ def best_threads(truth: Truth, *, actors: float) -> float:
 def test_the_peak_of_samples_per_joule_lies_in_its_interval() -> None:
     truth = best_threads(POWERED, actors=64)
     hits = 0
-    for seed in range(20):
+    for seed in range(12):
         found = energy_of(make_rows(truth=POWERED, places=grid(), seed=seed))
         assert found.threads_per_accelerator.origin is Origin.FITTED
         hits += found.threads_per_accelerator.low <= truth <= found.threads_per_accelerator.high
         assert round(truth) in found.near_optimal
-    assert hits >= 16
+    assert hits >= 10
 
 
 def test_modelled_energy_keeps_its_origin_and_label() -> None:

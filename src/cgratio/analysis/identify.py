@@ -81,7 +81,8 @@ def _direct(observations: Observations, joint: Fit | None) -> Fit | None:
 
     How the limits meet in a whole trial is a rule of thumb; what each side can do alone is measured. So when
     the joint model misses the points by more than launches differ, the sides are read from their own trials,
-    unless only whole trials show how supply bends. The launches' spread still comes from all points.
+    unless only whole trials show how a side bends on the way to the crossing. The launches' spread still
+    comes from all points.
     """
     if joint is None or joint.misfit_p is None or joint.misfit_p >= MISFIT_P:
         return None
@@ -99,7 +100,8 @@ def _direct(observations: Observations, joint: Fit | None) -> Fit | None:
         delta=_distinct(_amounts(alone)) > 1,
         sharpness=False,
     )
-    return fit(alone, layout) if layout.sigma == joint.layout.sigma else None
+    shows_demand = layout.delta == joint.layout.delta or 1.0 in alone.amount
+    return fit(alone, layout) if layout.sigma == joint.layout.sigma and shows_demand else None
 
 
 def _limited(observations: Observations, by: Bottleneck) -> bool:

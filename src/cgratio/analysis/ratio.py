@@ -1,11 +1,11 @@
 """The ratio for the most samples/s: where supply crosses demand.
 
 With fewer threads for each accelerator the environments are the limit, with more the accelerator is. The
-crossing c* solves S(c*) = D(1). Its interval is the set of c at which S(c) and D(1) cannot be told apart,
-`|log S(c) - log D(1)| <= t se(c)` (Fieller 1954, JRSS B 16:175, for a nonlinear curve): no random draws, so
-the same data always give the same digits, and where supply levels off the set says by itself that it has no
-upper end, which draws about the estimate would hide. With two or three replicates a bootstrap over them has
-too few distinct resamples to say anything of the tails.
+crossing c* solves S(c*) = D(1), with one accelerator (or the nearest amount that was tested). Its interval
+is the set of c at which the two cannot be told apart, `|log S(c) - log D(1)| <= t se(c)` (Fieller 1954, JRSS
+B 16:175, for a nonlinear curve): no random draws, so the same data always give the same digits, and where
+supply levels off the set says by itself that it has no upper end, which draws about the estimate would hide.
+With two or three replicates a bootstrap has too few distinct resamples to say anything of the tails.
 """
 
 from __future__ import annotations

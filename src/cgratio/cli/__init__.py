@@ -29,14 +29,19 @@ app.command()(doctor)
 app.command()(train)
 
 
-@app.callback()
-def options(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
-) -> None:
-    """Measures how many CPU threads an RL training job needs for each GPU."""
-    if version:
+def _print_version(asked: bool) -> None:  # noqa: FBT001 - the option's value
+    if asked:
         typer.echo(f"cgratio {__version__}")
         raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[  # noqa: ARG001 - its callback does all there is to do
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Measures how many CPU threads an RL training job needs for each GPU."""
 
 
 def main() -> None:

@@ -77,6 +77,8 @@ def _show(analysis: Analysis) -> None:
         console.print(_parameters_table(parameters))
     for optimum in analysis.optima:
         console.print(_optimum_table(optimum))
+    for rule in dict.fromkeys(optimum.counting_rule for optimum in analysis.optima):
+        console.print(f"counted: {escape(rule)}")
     for note in analysis.notes:
         console.print(f"note: {escape(note)}")
 
@@ -126,7 +128,6 @@ def _optimum_table(optimum: Optimum) -> Table:
         table.add_row(
             f"within {optimum.tolerance:.0%} of the best", _ranges(optimum.near_optimal), "whole threads"
         )
-    table.caption = escape(optimum.counting_rule)
     return table
 
 

@@ -1,0 +1,195 @@
+"""The command line as people run it: processes, files, exit codes."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cgratio import __version__
+from cgratio.sweep.spec import load_spec
+
+ROOT = Path(__file__).parents[2]
+TINY = """
+name: tiny [CartPole]
+axes:
+  - {environment: CartPole-v1, network: mlp, device: cpu, actors: [2, 8], actor_cpus: 1, device_cpus: 1}
+  - {part: [supply], environment: CartPole-v1, network: mlp, device: cpu, actors: 8, actor_cpus: 1}
+replicates: 1
+trial: {window_s: 0.2, warmup_min_s: 0.2, warmup_max_s: 0.6, max_s: 2}
+power_model: {idle_w: 20, max_w: 60}
+"""
+
+
+def cgratio(*arguments, cwd=None, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "cgratio", *map(str, arguments)],
+        capture_output=True, text=True, cwd=cwd, check=False, env={**os.environ, **environment}, timeout=200,
+    )
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """A real sweep of the real trainer, small."""
+    folder = tmp_path_factory.mktemp("tiny")
+    (folder / "tiny.yaml").write_text(TINY)
+    done = cgratio("sweep", "tiny.yaml", cwd=folder)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "3 of 3 trials valid" in done.stdout
+    return folder / "results" / "tiny"
+
+
+def test_a_sweep_of_the_real_trainer_is_placed_as_asked(tiny):
+    from cgratio.results import store
+
+    trials = store.load(tiny, strict=True).trials
+    pinned = trials[trials["part"] == "whole"]
+    assert len(pinned) == 2
+    assert (pinned["observed_actor_cpu_list"] != pinned["observed_device_cpu_list"]).all()
+    assert pinned["observed_actor_threads"].tolist() == [1, 1]
+    assert (trials["samples_per_joule_boundary"] == "modelled").all()
+    assert trials["sampler_cpu_s"].notna().all()
+    assert trials["peak_rss_bytes"].gt(50e6).all()
+    assert {path.suffix for path in (tiny / "logs").iterdir()} == {".log"}
+
+
+def test_its_analysis_prints_a_table_and_saves_it(tiny):
+    done = cgratio("analyze", tiny)
+    assert done.returncode == 0, done.stderr
+    assert "modelled" in done.stdout
+    assert json.loads((tiny / "analysis.json").read_text())["trials"] == 3
+
+
+def test_its_analysis_as_json_is_strict_and_plain(tiny):
+    done = cgratio("analyze", tiny, "--json", NO_COLOR="1", FORCE_COLOR="1")
+    assert done.returncode == 0
+
+    def refuse(name):
+        raise AssertionError(name)
+
+    assert json.loads(done.stdout, parse_constant=refuse)["sweep"] == "tiny [CartPole]"
+    assert "\x1b" not in done.stdout
+
+
+def test_its_report_is_a_pdf(tiny, tmp_path):
+    done = cgratio("report", tiny, "--out", tmp_path / "r.pdf")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "r.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_it_is_not_run_over(tiny):
+    done = cgratio("sweep", tiny.parents[1] / "tiny.yaml", cwd=tiny.parents[1])
+    assert done.returncode == 2
+    assert "continue it with --resume" in done.stderr
+    resumed = cgratio("sweep", tiny.parents[1] / "tiny.yaml", "--resume", cwd=tiny.parents[1])
+    assert resumed.returncode == 0
+    assert "3 of 3 trials valid" in resumed.stdout
+
+
+def test_a_dry_run_prints_the_plan_and_writes_nothing(tmp_path):
+    done = cgratio("sweep", ROOT / "sweeps" / "quickstart.yaml", "--dry-run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"\d+ points x 2 replicates = \d+ trials", done.stdout.replace("\n", " "))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name: a\naxes: {environment: Pong-v55}\n", "did you mean Pong-v5"),
+        ("name: a\naxes: {actor_cpus: 4096}\n", "4096 actor CPUs"),
+        ("name: a\naxes: {environment: CartPole-v1}\n", "nature_cnn reads images"),
+        ("name: a\naxes: {actorz: 1}\n", "s.yaml:2: unknown key axes.0.actorz; did you mean actors?"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2_before_anything_runs(tmp_path, text, message):
+    (tmp_path / "s.yaml").write_text(text)
+    done = cgratio("sweep", "s.yaml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "results").exists()
+
+
+def test_train_prints_returns_and_stops_at_what_was_asked():
+    done = cgratio("train", "CartPole-v1", "--samples", "1000", "--actors", "7", "--learner-batch", "7")
+    assert done.returncode == 0, done.stderr
+    assert "learned 1120 samples in 8 updates" in done.stdout
+    assert "return over the last" in done.stdout
+
+
+def test_train_says_when_a_return_was_not_reached():
+    done = cgratio("train", "CartPole-v1", "--samples", "500", "--until-return", "475")
+    assert done.returncode == 3
+    assert "475 was not reached" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--help"], 0),
+        (["--version"], 0),
+        (["no-such-command"], 2),
+        (["analyze", "/nonexistent"], 2),
+        (["report", "/nonexistent"], 2),
+        (["sweep", "/nonexistent.yaml"], 2),
+        (["train", "Nope-v0"], 2),
+        (["doctor", "--sysroot", "/nonexistent"], 2),
+    ],
+)
+def test_exit_codes(arguments, code):
+    assert cgratio(*arguments).returncode == code
+
+
+def test_the_commands_and_their_options_are_these():
+    from cgratio.cli import app
+
+    frozen = {
+        "sweep": {"spec", "out", "dry_run", "resume", "allow_drift", "settings"},
+        "analyze": {"folder", "as_json", "strict"},
+        "report": {"folder", "out"},
+        "doctor": {"sysroot", "as_json"},
+        "train": {
+            "environment", "network", "samples", "until_return", "actors", "actor_threads", "device",
+            "device_threads", "unroll_length", "learner_batch", "inference_batch", "learning_rate", "discount",
+            "entropy_cost", "seed",
+        },
+    }
+    import inspect
+
+    found = {
+        command.callback.__name__: set(inspect.signature(command.callback).parameters)
+        for command in app.registered_commands
+    }
+    assert found == frozen
+    assert cgratio("--version").stdout.strip() == f"cgratio {__version__}"
+
+
+@pytest.mark.parametrize("command", ["--help", "analyze --help", "report --help"])
+def test_help_loads_neither_torch_nor_envpool_nor_pandas(command):
+    code = (
+        f"import sys; sys.argv = ['cgratio', *{command.split()!r}]\n"
+        "from cgratio.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print(sorted({'torch', 'envpool', 'pandas', 'scipy', 'matplotlib', 'pyarrow'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("document", sorted((ROOT / "docs").glob("*.md")) + [ROOT / "README.md"], ids=lambda p: p.name)
+def test_specifications_in_the_documents_are_valid(document, tmp_path):
+    for number, block in enumerate(re.findall(r"```yaml\n(.*?)```", document.read_text(encoding="utf-8"), re.DOTALL)):
+        if isinstance(yaml.safe_load(block), dict) and "name" in yaml.safe_load(block):
+            path = tmp_path / f"{number}.yaml"
+            path.write_text(block, encoding="utf-8")
+            load_spec(path)
+
+
+@pytest.mark.parametrize("spec", sorted((ROOT / "sweeps").glob("*.yaml")), ids=lambda p: p.name)
+def test_shipped_specifications_are_valid(spec):
+    load_spec(spec)

@@ -1,0 +1,148 @@
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cgratio.machine.host import read_host
+from cgratio.machine.topology import Cpu, Topology
+from cgratio.sweep.document import SpecError
+from cgratio.sweep.host import SweepHost
+from cgratio.sweep.plan import MOST_TRIALS, make_plan
+from cgratio.sweep.spec import Spec
+
+
+def host(cpus=8, *, cuda=False):
+    """A host of so many single-threaded cores."""
+    real = read_host()
+    topology = Topology(
+        cpus=tuple(
+            Cpu(id=cpu, core=cpu, package=0, node=0, l3=0, max_frequency_hz=None, core_class=None)
+            for cpu in range(cpus)
+        ),
+        nodes=(),
+        model_name="test",
+        notes=(),
+    )
+    limits = replace(real.limits, allowed=frozenset(range(cpus)), quota_cpus=None)
+    return SweepHost(host=replace(real, topology=topology, limits=limits), cuda=cuda, cuda_reason="no GPU")
+
+
+def plan(axes, *, cpus=8, **fields):
+    return make_plan(Spec.model_validate({"name": "t", "axes": axes, **fields}), host(cpus))
+
+
+def test_each_block_holds_every_point_once_in_an_order_of_its_own():
+    found = plan({"actors": [1, 2, 4, 8, 16], "actor_cpus": [1, 2]}, replicates=3, seed=7)
+    blocks = [[trial.point_id for trial in found.trials if trial.block == block] for block in range(3)]
+    assert len(found.points) == 10
+    assert all(Counter(block) == Counter(blocks[0]) for block in blocks)
+    assert len({tuple(block) for block in blocks}) == 3
+    assert [trial.order for trial in found.trials] == [*range(30)]
+
+
+def test_the_order_is_the_seeds():
+    axes = {"actors": [1, 2, 4, 8]}
+    one, same, other = (plan(axes, seed=seed) for seed in (1, 1, 2))
+    assert one.trials == same.trials
+    assert [trial.axes for trial in one.trials] != [trial.axes for trial in other.trials]
+
+
+@settings(deadline=None, max_examples=30)
+@given(actors=st.lists(st.integers(1, 200), min_size=1, max_size=4, unique=True), replicates=st.integers(1, 6))
+def test_no_two_replicates_share_an_environment(actors, replicates):
+    # Case A2: env i of seed s is env 0 of seed s + i.
+    found = plan({"actors": actors}, replicates=replicates)
+    for point in {trial.point_id for trial in found.trials}:
+        used = [
+            trial.seed + environment
+            for trial in found.trials
+            if trial.point_id == point
+            for environment in range(trial.axes["actors"])
+        ]
+        assert len(used) == len(set(used))
+
+
+def test_trial_ids_are_unique_and_change_with_what_a_trial_is():
+    axes = {"actors": [1, 2], "actor_cpus": 1}
+    base = plan(axes)
+    assert len({trial.trial_id for trial in base.trials}) == len(base.trials) == 6
+    for changed in ({"trainer": {"discount": 0.5}}, {"trial": {"max_s": 99}}, {"seed": 5}):
+        assert not {trial.trial_id for trial in plan(axes, **changed).trials} & {t.trial_id for t in base.trials}
+
+
+def test_axes_that_a_part_does_not_have_are_null_and_make_no_points():
+    supply = plan({"part": "supply", "actor_cpus": [1, 2], "sm_share": [1.0, 0.5], "device_cpus": [1, 2]})
+    assert [(point["actor_cpus"], point["device_cpus"], point["sm_share"]) for point in supply.points] == [
+        (1, None, None),
+        (2, None, None),
+    ]
+    demand = plan({"part": "demand", "actor_cpus": [1, 2], "device_cpus": [1, 2]})
+    assert [(point["actor_cpus"], point["device_cpus"]) for point in demand.points] == [(None, 1), (None, 2)]
+
+
+@pytest.mark.parametrize(
+    ("cpus", "whole", "supply", "demand"),
+    [
+        (2, [1], [1, 2], [1, 2]),
+        (4, [1, 3], [1, 2, 4], [1, 2]),
+        (16, [3, 7, 15], [4, 8, 16], [1, 2]),
+    ],
+)
+def test_auto_is_answered_by_the_host(cpus, whole, supply, demand):
+    def values(part, axis):
+        return sorted({point[axis] for point in plan({"part": part}, cpus=cpus).points})
+
+    assert values("whole", "actor_cpus") == whole
+    assert values("whole", "device_cpus") == [1]
+    assert values("supply", "actor_cpus") == supply
+    assert values("demand", "device_cpus") == demand
+    assert values("whole", "device") == ["cpu"]
+
+
+def test_a_gpu_is_used_where_there_is_one():
+    spec = Spec.model_validate({"name": "t", "axes": {}})
+    points = make_plan(spec, host(16, cuda=True)).points
+    assert {(point["device"], point["gpus"], point["device_cpus"]) for point in points} == {("cuda", 1, 2)}
+
+
+def test_points_that_grids_share_are_measured_once():
+    found = plan([{"actors": [1, 2], "actor_cpus": 1}, {"actors": [2, 4], "actor_cpus": 1}])
+    assert [point["actors"] for point in found.points] == [1, 2, 4]
+
+
+def test_excluded_points_are_left_out():
+    found = plan({"actors": [1, 2, 4], "actor_cpus": [1, 2]}, exclude=["actors < actor_cpus", "actors == 4"])
+    assert [(point["actors"], point["actor_cpus"]) for point in found.points] == [(1, 1), (2, 1), (2, 2)]
+    # An expression over an axis that a point does not have leaves it in.
+    assert plan({"part": "demand"}, exclude=["actor_cpus > 0"]).points
+
+
+def test_a_sentinel_is_measured_again_and_again():
+    found = plan({"actors": [1, 2, 4], "actor_cpus": 1}, replicates=2, sentinel_every=2)
+    sentinels = [trial for trial in found.trials if trial.sentinel]
+    assert [trial.order for trial in sentinels] == [2, 5, 8]
+    assert {trial.axes["actors"] for trial in sentinels} == {1}
+    assert len({trial.trial_id for trial in found.trials}) == 9
+
+
+@pytest.mark.parametrize(
+    ("axes", "fields", "message"),
+    [
+        ({"actor_cpus": 99}, {}, "99 actor CPUs and 1 device CPUs need 100 CPUs, but only 8 are allowed"),
+        ({"actor_cpus": 8, "device_cpus": 1}, {}, "need 9 CPUs"),
+        ({"device": "cuda"}, {}, "device is cuda, but no GPU; use cpu or auto"),
+        ({"device": "cpu", "gpus": 1}, {}, "device is cpu and gpus is 1"),
+        ({"actors": 2, "inference_batch": 4}, {}, "inference_batch is 4 with 2 actors"),
+        ({"actors": 2}, {"exclude": ["actors == 2"]}, "the grid is empty after `exclude`"),
+        ({"actors": 2}, {"exclude": ["actor == 2"]}, "names actor; axes are"),
+        ({"actors": 2}, {"exclude": ["actors =="]}, "is not an expression over axes"),
+        ({"actors": 2}, {"exclude": ["__import__('os').abort()"]}, "is not an expression over axes"),
+        ({"actors": [*range(1, 2000)], "learner_batch": [*range(1, 100)]}, {}, f"at most {MOST_TRIALS:,}"),
+    ],
+)
+def test_what_cannot_run_is_refused_before_anything_runs(axes, fields, message):
+    with pytest.raises(SpecError) as error:
+        plan(axes, **fields)
+    assert message in str(error.value)
