@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from cgratio.results import schema, store
-from cgratio.results.schema import Part
+from cgratio.results.words import Part
 
 MEASURED_S = 20.0
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cgratio.analysis.analyse import analyse
 from cgratio.analysis.facts import Bottleneck
 from cgratio.results import store
-from cgratio.results.schema import Part
+from cgratio.results.words import Part
 
 
 def test_all_failed_is_an_analysis_without_optimum(tmp_path: Path) -> None:

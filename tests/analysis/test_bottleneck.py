@@ -2,7 +2,7 @@ import pytest
 
 from cgratio.analysis.bottleneck import find_bottleneck
 from cgratio.analysis.facts import Bottleneck
-from cgratio.results.schema import Part
+from cgratio.results.words import Part
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from cgratio.analysis.identify import identify
 from cgratio.analysis.points import make_points
 from cgratio.analysis.trials import read_trial
 from cgratio.analysis.workloads import observe, split_workloads
-from cgratio.results.schema import Part
+from cgratio.results.words import Part
 
 SWEEPS = 50
 

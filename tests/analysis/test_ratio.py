@@ -8,7 +8,7 @@ from generate import Place, Truth, grid, make_rows, one_row, quickstart, results
 
 from cgratio.analysis.analyse import analyse
 from cgratio.analysis.facts import Analysis, Bottleneck, Origin, Quantity
-from cgratio.results.schema import Part
+from cgratio.results.words import Part
 
 SUPERLINEAR = {1: 100.0, 2: 230.0, 4: 480.0, 8: 1000.0}
 BENDING = {1: 600.0, 2: 1200.0, 4: 2200.0, 8: 4000.0, 12: 4400.0, 16: 4900.0}

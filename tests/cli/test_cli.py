@@ -28,7 +28,12 @@ power_model: {idle_w: 20, max_w: 60}
 def cgratio(*arguments, cwd=None, **environment):
     return subprocess.run(
         [sys.executable, "-m", "cgratio", *map(str, arguments)],
-        capture_output=True, text=True, cwd=cwd, check=False, env={**os.environ, **environment}, timeout=200,
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        check=False,
+        env={**os.environ, **environment},
+        timeout=200,
     )
 
 
@@ -154,9 +159,21 @@ def test_the_commands_and_their_options_are_these():
         "report": {"folder", "out"},
         "doctor": {"sysroot", "as_json"},
         "train": {
-            "environment", "network", "samples", "until_return", "actors", "actor_threads", "device",
-            "device_threads", "unroll_length", "learner_batch", "inference_batch", "learning_rate", "discount",
-            "entropy_cost", "seed",
+            "environment",
+            "network",
+            "samples",
+            "until_return",
+            "actors",
+            "actor_threads",
+            "device",
+            "device_threads",
+            "unroll_length",
+            "learner_batch",
+            "inference_batch",
+            "learning_rate",
+            "discount",
+            "entropy_cost",
+            "seed",
         },
     }
     import inspect
@@ -181,9 +198,13 @@ def test_help_loads_neither_torch_nor_envpool_nor_pandas(command):
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("document", sorted((ROOT / "docs").glob("*.md")) + [ROOT / "README.md"], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "document", [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"], ids=lambda p: p.name
+)
 def test_specifications_in_the_documents_are_valid(document, tmp_path):
-    for number, block in enumerate(re.findall(r"```yaml\n(.*?)```", document.read_text(encoding="utf-8"), re.DOTALL)):
+    for number, block in enumerate(
+        re.findall(r"```yaml\n(.*?)```", document.read_text(encoding="utf-8"), re.DOTALL)
+    ):
         if isinstance(yaml.safe_load(block), dict) and "name" in yaml.safe_load(block):
             path = tmp_path / f"{number}.yaml"
             path.write_text(block, encoding="utf-8")

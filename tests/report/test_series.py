@@ -4,7 +4,7 @@ import pytest
 
 from cgratio.analysis.facts import Quantity
 from cgratio.report import balance_page, series
-from cgratio.results.schema import Part
+from cgratio.results.words import Part
 
 
 def whole(sweep):

@@ -76,7 +76,13 @@ def test_a_column_that_the_schema_lacks_is_refused(folder):
 def test_every_column_has_a_unit_or_needs_none():
     floats = [name for name in schema.TRIALS.names if schema.TRIALS.field(name).type == pa.float64()]
     units = ("_s", "_w", "_j", "_hz", "_c", "_bytes", "_per_s", "_per_joule", "_per_joule_pm", "_per_sample")
-    dimensionless = {"sm_share", "observed_sm_share", "device_busy_share", "policy_lag_mean", "policy_lag_max"}
+    dimensionless = {
+        "sm_share",
+        "observed_sm_share",
+        "device_busy_share",
+        "policy_lag_mean",
+        "policy_lag_max",
+    }
     dimensionless |= {name for name in floats if name.startswith("share_")}
     dimensionless |= {"observed_inference_batch_mean", "episode_return_mean", "samples_per_s_half_width"}
     dimensionless |= {"cpu_utilisation_mean", "cpu_steal_mean", "gpu_utilisation_mean"}

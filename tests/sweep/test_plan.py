@@ -50,7 +50,9 @@ def test_the_order_is_the_seeds():
 
 
 @settings(deadline=None, max_examples=30)
-@given(actors=st.lists(st.integers(1, 200), min_size=1, max_size=4, unique=True), replicates=st.integers(1, 6))
+@given(
+    actors=st.lists(st.integers(1, 200), min_size=1, max_size=4, unique=True), replicates=st.integers(1, 6)
+)
 def test_no_two_replicates_share_an_environment(actors, replicates):
     # Case A2: env i of seed s is env 0 of seed s + i.
     found = plan({"actors": actors}, replicates=replicates)
@@ -69,7 +71,9 @@ def test_trial_ids_are_unique_and_change_with_what_a_trial_is():
     base = plan(axes)
     assert len({trial.trial_id for trial in base.trials}) == len(base.trials) == 6
     for changed in ({"trainer": {"discount": 0.5}}, {"trial": {"max_s": 99}}, {"seed": 5}):
-        assert not {trial.trial_id for trial in plan(axes, **changed).trials} & {t.trial_id for t in base.trials}
+        assert not {trial.trial_id for trial in plan(axes, **changed).trials} & {
+            t.trial_id for t in base.trials
+        }
 
 
 def test_axes_that_a_part_does_not_have_are_null_and_make_no_points():

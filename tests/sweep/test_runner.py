@@ -12,12 +12,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+from typer.testing import CliRunner
 
 from cgratio.cli import app
 from cgratio.results import store
 from cgratio.sweep.folder import FolderError
 from cgratio.sweep.runner import run_sweep
-from typer.testing import CliRunner
 
 SCRIPT = """
 import sys
@@ -44,7 +44,11 @@ HERE = Path(__file__).parent
 def start(folder, spec, behaviour=0.5, settings=()):
     """A sweep in a process of its own, as `cgratio sweep` is."""
     code = SCRIPT.format(
-        here=str(HERE), spec=str(spec), behaviour=behaviour, settings=list(settings), folder=str(folder),
+        here=str(HERE),
+        spec=str(spec),
+        behaviour=behaviour,
+        settings=list(settings),
+        folder=str(folder),
         trial=str(HERE / "trial.py"),
     )
     return subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
@@ -52,7 +56,13 @@ def start(folder, spec, behaviour=0.5, settings=()):
 
 def left_behind(spec_folder):
     """Processes of a sweep into a folder below the given one, or of its stand-ins."""
-    marks = (str(spec_folder), str(HERE / "trial.py"), str(HERE / "workload.py"), "unending", "telemetry.sampler")
+    marks = (
+        str(spec_folder),
+        str(HERE / "trial.py"),
+        str(HERE / "workload.py"),
+        "unending",
+        "telemetry.sampler",
+    )
     found = []
     for process in psutil.process_iter(["cmdline", "status"]):
         line = " ".join(process.info["cmdline"] or ())

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from cgratio.results.schema import Part
+from cgratio.results.words import Part
 from cgratio.sweep.document import SpecError
 from cgratio.sweep.spec import load_spec
 

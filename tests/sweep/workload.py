@@ -13,9 +13,7 @@ import time
 
 from cgratio.workload.protocol import Count, Failure, Final, Ready, write
 
-KILLED, ABORTED, EXIT_134, STUBBORN, HUNG, REFUSED, NEVER_READY = (
-    float(code) for code in range(1, 8)
-)
+KILLED, ABORTED, EXIT_134, STUBBORN, HUNG, REFUSED, NEVER_READY = (float(code) for code in range(1, 8))
 RATE = 1000
 
 
@@ -39,8 +37,13 @@ def main() -> None:
     write(
         descriptor,
         Ready(
-            time_s=time.monotonic(), frame_skip=4, actor_threads=1, actor_cpu_list=None, device_cpu_list=None,
-            inference_batch=1, precision="fp32",
+            time_s=time.monotonic(),
+            frame_skip=4,
+            actor_threads=1,
+            actor_cpu_list=None,
+            device_cpu_list=None,
+            inference_batch=1,
+            precision="fp32",
         ),
     )
     start, samples = time.monotonic(), 0
@@ -59,10 +62,25 @@ def main() -> None:
 
 def count(time_s: float, samples: int) -> Count:
     return Count(
-        time_s=time_s, samples=samples, batches=samples, updates=samples // 320, learned=samples, lag_sum=samples,
-        lag_max=2, episodes=0, recent_return=None, environment_cpu_s=time_s * 0.9, device_cpu_s=time_s * 0.5,
-        stages={"wait_batch": time_s * 0.5, "inference": time_s * 0.4, "transfer": time_s * 0.1,
-                "backpressure": 0.0, "learner": time_s * 0.3, "wait_data": time_s * 0.7},
+        time_s=time_s,
+        samples=samples,
+        batches=samples,
+        updates=samples // 320,
+        learned=samples,
+        lag_sum=samples,
+        lag_max=2,
+        episodes=0,
+        recent_return=None,
+        environment_cpu_s=time_s * 0.9,
+        device_cpu_s=time_s * 0.5,
+        stages={
+            "wait_batch": time_s * 0.5,
+            "inference": time_s * 0.4,
+            "transfer": time_s * 0.1,
+            "backpressure": 0.0,
+            "learner": time_s * 0.3,
+            "wait_data": time_s * 0.7,
+        },
     )
 
 

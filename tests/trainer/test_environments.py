@@ -12,9 +12,7 @@ def test_the_call_that_only_resets_is_no_sample():
     # Case A1: 600 step calls of 8 environments, each sixth of which resets.
     environments = EnvPoolEnvironments(CARTPOLE, max_episode_steps=5)
     policy = _AlwaysLeft(environments.facts, batch=8, seed=0)
-    loop = ActorLoop(
-        config=CARTPOLE, environments=environments, policy=policy, store=None, allowance=None
-    )
+    loop = ActorLoop(config=CARTPOLE, environments=environments, policy=policy, store=None, allowance=None)
     loop.turn()  # the first observations: nothing was stepped yet
     assert loop.samples == 0
     for _ in range(600):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from cgratio.results.schema import Part
+from cgratio.results.words import Part
 from cgratio.trainer import networks
 from cgratio.trainer.acting import NetworkPolicy
 from cgratio.trainer.clock import Allowance, ProcessorTime
@@ -76,15 +76,22 @@ def test_a_failing_learner_ends_the_run_with_its_error(monkeypatch):
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_actor_and_learner_agree_at_lag_zero(precision):
     config = TrainerConfig(environment="Pong-v5", actors=4, precision=precision)
-    facts = EnvironmentFacts(shape=(4, 84, 84), dtype=np.dtype(np.uint8), actions=6, frame_skip=4, is_atari=True)
+    facts = EnvironmentFacts(
+        shape=(4, 84, 84), dtype=np.dtype(np.uint8), actions=6, frame_skip=4, is_atari=True
+    )
     network = networks.build(config, facts)
     torch.nn.init.normal_(network.policy.weight, std=0.5)  # logits far apart, so that errors would show
     weights = SharedWeights(network, precision=precision)
-    pixels = np.random.default_rng(0).integers(0, 256, (4, 4, 84, 84), dtype=np.uint8)
+    raw = np.random.default_rng(0).integers(0, 256, (4, 4, 84, 84), dtype=np.uint8)
+    pixels = network.body.arrange(raw)
     no = np.zeros(4, bool)
     outcomes = Outcomes(
-        ids=np.arange(4, dtype=np.int32), observations=pixels, rewards=np.zeros(4, np.float32),
-        terminated=no, truncated=no, fresh=no,
+        ids=np.arange(4, dtype=np.int32),
+        observations=pixels,
+        rewards=np.zeros(4, np.float32),
+        terminated=no,
+        truncated=no,
+        fresh=no,
     )
     decisions = NetworkPolicy(weights, seed=0).decide(outcomes)
     with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
@@ -103,8 +110,12 @@ def test_actions_are_drawn_from_the_softmax():
     policy = NetworkPolicy(SharedWeights(network, precision="fp32"), seed=1)
     no = np.zeros(4000, bool)
     outcomes = Outcomes(
-        ids=np.arange(4000, dtype=np.int32), observations=np.zeros((4000, 4), np.float32),
-        rewards=np.zeros(4000, np.float32), terminated=no, truncated=no, fresh=no,
+        ids=np.arange(4000, dtype=np.int32),
+        observations=np.zeros((4000, 4), np.float32),
+        rewards=np.zeros(4000, np.float32),
+        terminated=no,
+        truncated=no,
+        fresh=no,
     )
     assert policy.decide(outcomes).actions.mean() == pytest.approx(0.75, abs=0.03)
 

@@ -57,7 +57,8 @@ class Bookkeeper:
             started = self.open[actor]
             if not outcomes.fresh[row]:
                 started |= {
-                    "reward": outcomes.rewards[row] + DISCOUNT * outcomes.truncated[row] * decisions.values[row],
+                    "reward": outcomes.rewards[row]
+                    + DISCOUNT * outcomes.truncated[row] * decisions.values[row],
                     "discount": 0.0 if outcomes.terminated[row] or outcomes.truncated[row] else DISCOUNT,
                     "next": outcomes.observations[row],
                 }

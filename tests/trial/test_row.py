@@ -5,16 +5,27 @@ import pytest
 
 from cgratio.machine.placement import Assignment
 from cgratio.results import schema
-from cgratio.results.schema import Status
+from cgratio.results.words import Status
 from cgratio.trial.request import Limits, TrialRequest
 from cgratio.trial.row import Observed, telemetry_rows, trial_row, window_rows
 from cgratio.trial.windows import WindowCutter
 from cgratio.workload.protocol import Count, Final, Ready
 
 AXES = {
-    "part": "whole", "environment": "Pong-v5", "network": "nature_cnn", "device": "cpu", "actors": 8, "actor_cpus": 1,
-    "device_cpus": 2, "pinning": "compact", "gpus": 0, "sm_share": 0.5, "inference_batch": 4, "unroll_length": 20,
-    "learner_batch": 16, "precision": "auto",
+    "part": "whole",
+    "environment": "Pong-v5",
+    "network": "nature_cnn",
+    "device": "cpu",
+    "actors": 8,
+    "actor_cpus": 1,
+    "device_cpus": 2,
+    "pinning": "compact",
+    "gpus": 0,
+    "sm_share": 0.5,
+    "inference_batch": 4,
+    "unroll_length": 20,
+    "learner_batch": 16,
+    "precision": "auto",
 }
 LAUNCH_S = 1000.0
 
@@ -22,8 +33,13 @@ LAUNCH_S = 1000.0
 def request(**axes):
     axes = AXES | axes
     return TrialRequest(
-        folder=Path("/nowhere"), identity={"trial_id": "t", "sweep": "s", "replicate": 0, "order": 0}, axes=axes,
-        trainer={}, actor_cpus=axes["actor_cpus"] or 0, device_cpus=axes["device_cpus"] or 0, pinning="compact",
+        folder=Path("/nowhere"),
+        identity={"trial_id": "t", "sweep": "s", "replicate": 0, "order": 0},
+        axes=axes,
+        trainer={},
+        actor_cpus=axes["actor_cpus"] or 0,
+        device_cpus=axes["device_cpus"] or 0,
+        pinning="compact",
         limits=Limits(window_s=1.0, warmup_min_s=1.0, warmup_max_s=2.0, max_s=20.0),
     )
 
@@ -34,22 +50,44 @@ def seen(*, seconds=10, readings=(), missing=None, **fields):
     for second in range(seconds + 1):
         cutter.add(
             Count(
-                time_s=LAUNCH_S + 5 + second, samples=1000 * second + 1, batches=250 * second, updates=3 * second,
-                learned=960 * second, lag_sum=1920.0 * second, lag_max=7, episodes=second, recent_return=-20.0,
-                environment_cpu_s=0.8 * second, device_cpu_s=0.9 * second,
-                stages={"wait_batch": 0.5 * second, "inference": 0.4 * second, "transfer": 0.1 * second,
-                        "backpressure": 0.0, "learner": 0.6 * second, "wait_data": 0.4 * second},
+                time_s=LAUNCH_S + 5 + second,
+                samples=1000 * second + 1,
+                batches=250 * second,
+                updates=3 * second,
+                learned=960 * second,
+                lag_sum=1920.0 * second,
+                lag_max=7,
+                episodes=second,
+                recent_return=-20.0,
+                environment_cpu_s=0.8 * second,
+                device_cpu_s=0.9 * second,
+                stages={
+                    "wait_batch": 0.5 * second,
+                    "inference": 0.4 * second,
+                    "transfer": 0.1 * second,
+                    "backpressure": 0.0,
+                    "learner": 0.6 * second,
+                    "wait_data": 0.4 * second,
+                },
             )
         )
     ready = Ready(
-        time_s=LAUNCH_S + 4, frame_skip=4, actor_threads=1, actor_cpu_list="0", device_cpu_list="1-2",
-        inference_batch=4, precision="bf16",
+        time_s=LAUNCH_S + 4,
+        frame_skip=4,
+        actor_threads=1,
+        actor_cpu_list="0",
+        device_cpu_list="1-2",
+        inference_batch=4,
+        precision="bf16",
     )
     placed = Assignment(
         actor_cpus=frozenset({0}), device_cpus=frozenset({1, 2}), service_cpus=frozenset({3}), pinned=True
     )
     base = {
-        "assignment": placed, "ready": ready, "final": Final(time_s=LAUNCH_S + 20, drifted=[]), "stop": "cap",
+        "assignment": placed,
+        "ready": ready,
+        "final": Final(time_s=LAUNCH_S + 20, drifted=[]),
+        "stop": "cap",
         "missing": missing or {},
     }
     observed = Observed(started_at=datetime.now(UTC), launch_s=LAUNCH_S, **base | fields)
@@ -92,7 +130,7 @@ def test_without_a_sensor_there_are_no_joules_but_a_reason():
 def test_measured_joules_of_the_package():
     # 50 W, as a counter that is read ten times a second.
     readings = [
-        (LAUNCH_S + tick / 10, "cpu_energy", "package-0", 50.0 * tick / 10, "J") for tick in range(0, 200)
+        (LAUNCH_S + tick / 10, "cpu_energy", "package-0", 50.0 * tick / 10, "J") for tick in range(200)
     ]
     row = trial_row(request(), seen(readings=readings))
     assert row["power_w"] == pytest.approx(50, rel=0.02)
@@ -103,7 +141,7 @@ def test_measured_joules_of_the_package():
 
 
 def test_partial_joules_give_no_samples_per_joule():
-    readings = [(LAUNCH_S + tick / 10, "cpu_energy", "package-1", 5.0 * tick, "J") for tick in range(0, 200)]
+    readings = [(LAUNCH_S + tick / 10, "cpu_energy", "package-1", 5.0 * tick, "J") for tick in range(200)]
     row = trial_row(request(), seen(readings=readings, missing={"cpu_energy/package-0": "not readable"}))
     assert row["energy_cpu_package_j"] > 0
     assert row["energy_cpu_package_reason"] == "partial"
@@ -112,11 +150,13 @@ def test_partial_joules_give_no_samples_per_joule():
 
 def test_a_model_stands_in_and_is_called_modelled():
     asked = request()
-    asked = TrialRequest(**{
-        **{name: getattr(asked, name) for name in TrialRequest.__slots__},
-        "power_model": {"idle_w": 20.0, "max_w": 60.0, "packages": 1},
-    })
-    readings = [(LAUNCH_S + tick / 2, "cpu_busy", "all", 0.5, "1") for tick in range(0, 40)]
+    asked = TrialRequest(
+        **{
+            **{name: getattr(asked, name) for name in TrialRequest.__slots__},
+            "power_model": {"idle_w": 20.0, "max_w": 60.0, "packages": 1},
+        }
+    )
+    readings = [(LAUNCH_S + tick / 2, "cpu_busy", "all", 0.5, "1") for tick in range(40)]
     row = trial_row(asked, seen(readings=readings))
     assert row["power_w"] == pytest.approx(40, rel=0.01)
     assert row["samples_per_joule_boundary"] == "modelled"
@@ -144,8 +184,13 @@ def test_threads_that_wandered_off_invalidate_a_trial():
 
 def test_a_mask_that_was_not_granted_invalidates_a_trial():
     ready = Ready(
-        time_s=LAUNCH_S, frame_skip=4, actor_threads=1, actor_cpu_list="0-3", device_cpu_list="1-2",
-        inference_batch=4, precision="bf16",
+        time_s=LAUNCH_S,
+        frame_skip=4,
+        actor_threads=1,
+        actor_cpu_list="0-3",
+        device_cpu_list="1-2",
+        inference_batch=4,
+        precision="bf16",
     )
     assert trial_row(request(), seen(ready=ready))["verdict"] == ["placement_not_granted"]
 

@@ -12,8 +12,17 @@ LIMITS = Limits(window_s=1.0, warmup_min_s=1.0, warmup_max_s=10.0, max_s=30.0, m
 
 def count(time_s, samples):
     return Count(
-        time_s=time_s, samples=samples, batches=samples // 4, updates=samples // 320, learned=samples, lag_sum=0.0,
-        lag_max=0, episodes=0, recent_return=None, environment_cpu_s=time_s / 2, device_cpu_s=None,
+        time_s=time_s,
+        samples=samples,
+        batches=samples // 4,
+        updates=samples // 320,
+        learned=samples,
+        lag_sum=0.0,
+        lag_max=0,
+        episodes=0,
+        recent_return=None,
+        environment_cpu_s=time_s / 2,
+        device_cpu_s=None,
         stages={"inference": time_s / 4},
     )
 

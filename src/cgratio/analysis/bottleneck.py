@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cgratio.analysis.facts import Bottleneck
-from cgratio.results.schema import Part
+from cgratio.results.words import Part
 
 BUSY = 0.9
 """A part that is busy this share of its time is the limit: more of the others would gain at most 1/0.9."""

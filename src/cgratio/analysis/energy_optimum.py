@@ -22,7 +22,7 @@ from cgratio.analysis.ratio import TOLERANCE, reference_amount
 from cgratio.analysis.statistics import ONE_REPLICATE
 from cgratio.analysis.trials import Trial
 from cgratio.analysis.workloads import Workload
-from cgratio.results.schema import Part
+from cgratio.results.words import Part
 
 Floats = npt.NDArray[np.float64]
 

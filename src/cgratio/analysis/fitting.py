@@ -24,7 +24,7 @@ from cgratio.analysis.model import (
     supply_slopes,
 )
 from cgratio.analysis.workloads import Observations
-from cgratio.results.schema import Part
+from cgratio.results.words import Part
 
 Floats = npt.NDArray[np.float64]
 

@@ -18,7 +18,7 @@ from cgratio.analysis.fitting import MISFIT_P, fit
 from cgratio.analysis.model import Fit, Layout
 from cgratio.analysis.words import number
 from cgratio.analysis.workloads import Floats, Observations
-from cgratio.results.schema import Part
+from cgratio.results.words import Part
 
 NEEDED_P = 0.05
 """A bound without direct evidence is kept when the F test against the model without it is below this."""

@@ -24,7 +24,7 @@ from cgratio.analysis.model import Fit, log_demand, log_supply
 from cgratio.analysis.statistics import ONE_REPLICATE
 from cgratio.analysis.words import number
 from cgratio.analysis.workloads import Workload
-from cgratio.results.schema import Part
+from cgratio.results.words import Part
 
 Floats = npt.NDArray[np.float64]
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from cgratio.results.schema import AXES, BOUNDARIES, Part, Status
+from cgratio.results.schema import AXES, BOUNDARIES
+from cgratio.results.words import Part, Status
 
 VALID = ("valid",)
 

@@ -13,7 +13,7 @@ from cgratio.analysis.bottleneck import find_bottleneck
 from cgratio.analysis.facts import Bottleneck
 from cgratio.analysis.points import by_point, mean_shares
 from cgratio.analysis.trials import Trial
-from cgratio.results.schema import Part
+from cgratio.results.words import Part
 
 Floats = npt.NDArray[np.float64]
 

@@ -37,7 +37,7 @@ def _print_version(asked: bool) -> None:  # noqa: FBT001 - the option's value
 
 @app.callback()
 def options(
-    version: Annotated[  # noqa: ARG001 - its callback does all there is to do
+    version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:

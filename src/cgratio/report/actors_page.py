@@ -11,7 +11,7 @@ from cgratio.analysis.facts import Origin, Point, Quantity
 from cgratio.report import charts, series, style, wording
 from cgratio.report.content import Content
 from cgratio.report.sheet import Ruler, Sheet, open_sheet, say_instead
-from cgratio.results.schema import Part
+from cgratio.results.words import Part
 
 _HALF = (style.WIDTH - 2 * style.MARGIN) / 2
 

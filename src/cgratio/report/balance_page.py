@@ -12,7 +12,7 @@ from cgratio.analysis.facts import Curve, Point, Quantity
 from cgratio.report import charts, series, style, wording
 from cgratio.report.content import Content
 from cgratio.report.sheet import Ruler, Sheet, open_sheet, say_instead
-from cgratio.results.schema import Part
+from cgratio.results.words import Part
 
 _WIDE = style.WIDTH - 2 * style.MARGIN
 _MOST_LEVELS = 5  # horizontal lines of demand that stay readable

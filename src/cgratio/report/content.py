@@ -14,6 +14,7 @@ import pandas as pd
 from cgratio.analysis.facts import Analysis, Curve, Optimum, Point
 from cgratio.report import fonts, series, wording
 from cgratio.results import schema, store
+from cgratio.results.words import Part
 
 _T = TypeVar("_T")
 
@@ -62,7 +63,7 @@ class Content:
     typeface: fonts.Typeface
     group: dict[str, Any] = field(default_factory=dict)
 
-    def part(self, part: schema.Part) -> tuple[Point, ...]:
+    def part(self, part: Part) -> tuple[Point, ...]:
         """The points of one part that have a rate."""
         points = self.analysis.points
         return tuple(p for p in points if p.axes.get("part") == part.value and p.rate.value is not None)

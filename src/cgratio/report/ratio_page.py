@@ -11,7 +11,7 @@ from cgratio.report import charts, series, style, wording
 from cgratio.report.content import Content
 from cgratio.report.key_facts import write_key_facts
 from cgratio.report.sheet import Ruler, Sheet, open_sheet, say_instead
-from cgratio.results.schema import Part
+from cgratio.results.words import Part
 
 _PICTURE_RIGHT = 560.0
 _FACTS_LEFT = 592.0

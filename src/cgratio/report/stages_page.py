@@ -10,7 +10,7 @@ from cgratio.analysis.facts import Bottleneck, Point
 from cgratio.report import style, wording
 from cgratio.report.content import Content
 from cgratio.report.sheet import Ruler, Sheet, open_sheet
-from cgratio.results.schema import Part
+from cgratio.results.words import Part
 
 ROWS = 26  # bars on one page: more would squeeze their labels below 8 points
 

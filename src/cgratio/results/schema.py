@@ -8,33 +8,11 @@ reader are held to this one file, so a table reads the same whichever trial was 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
 from typing import Any
 
 import pyarrow as pa
 
 SCHEMA_VERSION = 1
-
-
-class Part(StrEnum):
-    """Which part of the training pipeline a trial runs.
-
-    `whole` is the training job itself. `supply` runs the environments against an accelerator that never
-    makes them wait, and so measures S(c). `demand` runs inference and learner on samples that are never
-    short, and so measures D(s).
-    """
-
-    WHOLE = "whole"
-    SUPPLY = "supply"
-    DEMAND = "demand"
-
-
-class Status(StrEnum):
-    """How a trial ended, as the journal and its row tell it."""
-
-    COMPLETE = "complete"
-    FAILED = "failed"
-    INTERRUPTED = "interrupted"
 
 
 BOUNDARIES = ("gpu_board", "gpu_module", "cpu_package", "dram", "node", "modelled")

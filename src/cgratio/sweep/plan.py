@@ -15,7 +15,7 @@ from typing import Any
 import simpleeval
 
 from cgratio.machine.placement import Pinning, PlacementError, PlacementRequest, place
-from cgratio.results.schema import Part
+from cgratio.results.words import Part
 from cgratio.sweep.document import SpecError
 from cgratio.sweep.host import SweepHost
 from cgratio.sweep.spec import AUTO, Axes, Spec

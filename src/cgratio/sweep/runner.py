@@ -12,7 +12,7 @@ from typing import Any
 
 from cgratio.launch.local import LocalLauncher
 from cgratio.results import store
-from cgratio.results.schema import Status
+from cgratio.results.words import Status
 from cgratio.sweep.folder import locked, note, prepare
 from cgratio.sweep.plan import Plan, PlannedTrial
 from cgratio.trial import supervisor

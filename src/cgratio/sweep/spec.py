@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from cgratio.machine.placement import Pinning
-from cgratio.results.schema import Part
+from cgratio.results.words import Part
 from cgratio.sweep.document import Document, SpecError, read_document
 from cgratio.trial.request import Limits
 

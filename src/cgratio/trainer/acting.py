@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -99,12 +101,23 @@ class ActorLoop:
         policy: Policy,
         store: UnrollStore | None,
         allowance: Allowance | None,
+        arrange: Callable[[NDArray[Any]], NDArray[Any]] | None = None,
     ) -> None:
-        """Joins the parts; without a store nothing is learned (the supply side alone)."""
+        """Joins the parts.
+
+        Args:
+            config: of the run.
+            environments: to drive.
+            policy: to decide.
+            store: for unrolls; without one nothing is learned (the supply side alone).
+            allowance: of the device's time, if it is not all granted.
+            arrange: the network's rearrangement of observations, if it has one.
+        """
         self._environments = environments
         self._policy = policy
         self._store = store
         self._allowance = allowance
+        self._arrange = arrange
         self.clock = StageClock("wait_batch", "inference", "transfer", "backpressure")
         self.returns = EpisodeReturns(config.actors)
         self.samples = 0
@@ -116,6 +129,9 @@ class ActorLoop:
         clock.start()
         outcomes = self._environments.receive()
         clock.lap("wait_batch")
+        if self._arrange:
+            outcomes = replace(outcomes, observations=self._arrange(outcomes.observations))
+            clock.lap("transfer")
         decisions = self._policy.decide(outcomes)
         if self._allowance:
             self._allowance.settle()

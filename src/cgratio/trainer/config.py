@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cgratio.results.schema import Part
+from cgratio.results.words import Part
 
 
 class TrainerError(ValueError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -141,7 +141,8 @@ class EndlessEnvironments:
 
     def __init__(self, config: TrainerConfig, *, recorded: int = 8) -> None:
         """Records batches from the real environment, then closes it."""
-        source = EnvPoolEnvironments(config)
+        # As many as one inference takes: more would only take longer to make.
+        source = EnvPoolEnvironments(replace(config, actors=config.batch, inference_batch=config.batch))
         self.facts = source.facts
         random = np.random.default_rng(config.seed)
         self._batches = []

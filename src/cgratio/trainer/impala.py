@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from cgratio.results.schema import Part
+from cgratio.results.words import Part
 from cgratio.trainer import networks
 from cgratio.trainer.acting import ActorLoop, NetworkPolicy, Policy, RandomPolicy
 from cgratio.trainer.clock import Allowance, ProcessorTime, monotonic
@@ -73,26 +73,14 @@ class Impala:
         network: being trained; None on the supply side.
     """
 
-    def __init__(
-        self,
-        config: TrainerConfig,
-        *,
-        on_environments: Callable[[Environments], None] | None = None,
-    ) -> None:
-        """Builds everything; nothing steps before `run`.
-
-        Args:
-            config: of the run.
-            on_environments: called when the environments' threads exist, to pin them.
-        """
+    def __init__(self, config: TrainerConfig) -> None:
+        """Builds everything; all that happens before `run` is that environments reset."""
         self.config = config
         self.environments: Environments
         if config.part == Part.DEMAND:
             self.environments = EndlessEnvironments(config)
         else:
             self.environments = EnvPoolEnvironments(config)
-        if on_environments:
-            on_environments(self.environments)
         self.facts: EnvironmentFacts = self.environments.facts
         torch.set_num_threads(max(1, config.device_threads))
         processor_time = ProcessorTime(self.environments.threads)
@@ -106,15 +94,18 @@ class Impala:
         self._learner: Learner | None = None
         self._store: UnrollStore | None = None
         policy: Policy
+        arrange = None
         if config.part == Part.SUPPLY:
             policy = RandomPolicy(self.facts, batch=config.batch, seed=config.seed)
         else:
             self.network = networks.build(config, self.facts)
-            example = torch.from_numpy(np.zeros((config.batch, *self.facts.shape), self.facts.dtype))
+            facts = networks.arranged(config, self.facts)
+            arrange = self.network.body.arrange
+            example = torch.from_numpy(np.zeros((config.batch, *facts.shape), facts.dtype))
             example = example.to(config.device)
             self.precision = choose_precision(config.precision, self.network, example)
             weights = SharedWeights(self.network, precision=self.precision)
-            self._store = UnrollStore(config, self.facts, pinned=config.device == "cuda")
+            self._store = UnrollStore(config, facts, pinned=config.device == "cuda")
             self._learner = Learner(config=config, weights=weights, store=self._store, allowance=allowance)
             policy = NetworkPolicy(weights, seed=config.seed)
         self._loop = ActorLoop(
@@ -123,6 +114,7 @@ class Impala:
             policy=policy,
             store=self._store,
             allowance=allowance,
+            arrange=arrange,
         )
         self._failure: BaseException | None = None
 

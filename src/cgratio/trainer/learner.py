@@ -7,6 +7,7 @@ from torch.nn import functional
 
 from cgratio.trainer.clock import Allowance, StageClock
 from cgratio.trainer.config import TrainerConfig
+from cgratio.trainer.optimiser import Adam
 from cgratio.trainer.unrolls import UnrollBatch, UnrollStore
 from cgratio.trainer.vtrace import vtrace
 from cgratio.trainer.weights import SharedWeights
@@ -28,7 +29,7 @@ class Learner:
         self._store = store
         self._allowance = allowance
         self._device = next(weights.network.parameters()).device
-        self._optimiser = torch.optim.Adam(weights.network.parameters(), lr=config.learning_rate, eps=1e-5)
+        self._optimiser = Adam(weights.network.parameters(), learning_rate=config.learning_rate)
         self.clock = StageClock("learner", "wait_data")
         self.samples = 0
         self.lag_sum = 0.0  # over samples
@@ -86,7 +87,6 @@ class Learner:
         entropy = -(log_policy.exp() * log_policy).sum(-1).mean()
         loss = policy_loss + config.value_cost * value_loss - config.entropy_cost * entropy
 
-        self._optimiser.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self._weights.network.parameters(), config.max_gradient_norm)
         with self._weights.writing():

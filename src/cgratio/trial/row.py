@@ -10,7 +10,8 @@ from typing import Any
 
 from cgratio.machine.cpulist import format_cpu_list
 from cgratio.machine.placement import Assignment
-from cgratio.results.schema import SCHEMA_VERSION, Part, Status
+from cgratio.results.schema import SCHEMA_VERSION
+from cgratio.results.words import Part, Status
 from cgratio.telemetry.energy import Energy, EnergyBoundary, PowerModel, measure_energy
 from cgratio.telemetry.nvml import throttle_names
 from cgratio.trial.request import TrialRequest

@@ -26,6 +26,7 @@ from cgratio.machine.placement import Pinning, PlacementError, PlacementRequest,
 from cgratio.machine.processes import adopt_orphans, die_with_parent, end_descendants
 from cgratio.machine.topology import read_topology
 from cgratio.results import schema, store
+from cgratio.results.words import Status
 from cgratio.trial.request import TrialRequest
 from cgratio.trial.row import Observed, telemetry_rows, trial_row, window_rows
 from cgratio.trial.windows import StopReason, WindowCutter, stop_reason
@@ -64,7 +65,7 @@ def main(parent: int) -> int:
     try:
         _run(request, seen)
     except _EndedEarlyError as early:
-        seen.status, seen.reason = schema.Status.FAILED, early.reason
+        seen.status, seen.reason = Status.FAILED, early.reason
     finally:
         # From here on nothing may be interrupted: what is half ended would be left behind.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

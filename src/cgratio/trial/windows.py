@@ -97,9 +97,13 @@ class WindowCutter:
 
 
 def first_steady(windows: Sequence[Window], *, limits: Limits) -> int:
-    """Index of the first steady window: MSER-5 between the shortest and the longest warm-up."""
+    """Index of the first steady window: MSER-5 between the shortest and the longest warm-up.
+
+    The cut leaves the windows that a valid trial needs, where there are so many.
+    """
     floor = round(limits.warmup_min_s / limits.window_s)
-    cap = max(floor, round(limits.warmup_max_s / limits.window_s))
+    cap = min(round(limits.warmup_max_s / limits.window_s), len(windows) - limits.min_windows)
+    cap = max(floor, cap)
     return mser5_cut(np.array([window.rate for window in windows]), floor=floor, cap=cap)
 
 

@@ -18,7 +18,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cgratio.machine.affinity import AffinityError, pin_process, pin_threads, read_masks
+from cgratio.machine.affinity import AffinityError, pin_process, pin_threads, read_masks, thread_ids
 from cgratio.machine.cpulist import format_cpu_list, parse_cpu_list
 from cgratio.machine.processes import die_with_parent
 from cgratio.trainer.clock import monotonic
@@ -54,19 +54,26 @@ class Request:
 
 
 class _Placement:
-    """Pins the two groups of threads, and says later whether they stayed."""
+    """Pins the two groups of threads, and says later whether they stayed.
+
+    Until the run begins, its threads share all CPUs of the trial: environments are made on several.
+    """
 
     def __init__(self, request: Request) -> None:
         self._request = request
         self._actor_threads: frozenset[int] = frozenset()
+        self._main_cpus = parse_cpu_list(request.main_cpu_list)
+        self._actor_cpus = parse_cpu_list(request.actor_cpu_list or "")
         if request.pinned:
-            # Before torch and envpool start their pools: threads inherit the mask of who starts them.
-            pin_process(parse_cpu_list(request.main_cpu_list))
+            pin_process(self._main_cpus | self._actor_cpus)
 
-    def pin_environments(self, environments: Environments) -> None:
+    def pin(self, environments: Environments) -> None:
+        """Pins the environments' threads, then all others; those that start later inherit it."""
         self._actor_threads = environments.threads
-        if self._request.pinned and self._request.actor_cpu_list and environments.threads:
-            pin_threads(environments.threads, parse_cpu_list(self._request.actor_cpu_list))
+        if self._request.pinned:
+            if self._actor_cpus:
+                pin_threads(self._actor_threads, self._actor_cpus)
+            pin_threads(thread_ids() - self._actor_threads, self._main_cpus)
 
     def observed(self) -> tuple[str | None, str | None]:
         """The CPUs that environments, and all other threads, may really run on."""
@@ -83,10 +90,8 @@ class _Placement:
         if not self._request.pinned:
             return []
         wrong = []
-        main = parse_cpu_list(self._request.main_cpu_list)
-        actor = parse_cpu_list(self._request.actor_cpu_list or "")
         for thread, mask in read_masks("self").items():
-            wanted = actor if thread in self._actor_threads else main
+            wanted = self._actor_cpus if thread in self._actor_threads else self._main_cpus
             if mask != wanted:
                 wrong.append(f"thread {thread}: {format_cpu_list(mask)} for {format_cpu_list(wanted)}")
         return wrong
@@ -112,7 +117,8 @@ def main(progress_fd: int, parent: int) -> int:
         from cgratio.trainer.impala import Impala  # loads torch, in threads that are pinned already
 
         config = TrainerConfig(**request.trainer)
-        run = Impala(config, on_environments=placement.pin_environments)
+        run = Impala(config)
+        placement.pin(run.environments)
         write(progress_fd, _ready(run, placement))
     except (AffinityError, TrainerError) as error:
         code = "affinity" if isinstance(error, AffinityError) else "bad_request"
