@@ -39,10 +39,8 @@ help:
 quickstart: $(VENV)/.installed-run
 	@$(BIN)/cgratio sweep sweeps/quickstart.yaml --out '$(RESULTS)' $$(test -e '$(RESULTS)' && echo --resume)
 	@$(BIN)/cgratio analyze '$(RESULTS)'
-	@$(BIN)/cgratio report '$(RESULTS)' >/dev/null
 	@echo
-	@echo 'Report: $(RESULTS)/report.pdf'
-	@COLUMNS=10000 $(BIN)/cgratio analyze '$(RESULTS)' 2>/dev/null | sed -n '1s/^/Answer: /p'
+	@$(BIN)/cgratio report '$(RESULTS)'
 
 test: $(VENV)/.installed-test
 	@$(BIN)/python -m pytest $(ARGS)

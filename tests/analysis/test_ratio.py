@@ -90,7 +90,7 @@ def test_a_crossing_outside_the_tested_range_is_extrapolated() -> None:
 def test_a_crossing_inside_the_tested_range_is_fitted() -> None:
     found = analysis_of(make_rows(truth=Truth()))
     assert ratio(found).origin is Origin.FITTED
-    assert found.labels == ("emulated",)
+    assert found.labels == ("device CPUs stand in for the accelerator",)
     assert found.optima[0].near_optimal == (1, 2)
     assert (found.below, found.above) == (Bottleneck.ENVIRONMENTS, Bottleneck.ACCELERATOR)
     assert "wants 0.7" in found.answer

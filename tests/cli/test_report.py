@@ -61,7 +61,8 @@ def pages(path) -> int:
 def test_the_report_lies_in_the_folder_and_its_path_is_printed(folder):
     result = run(folder)
     assert result.exit_code == 0, result.output
-    assert result.stdout.strip() == str(folder / "report.pdf")
+    assert result.stdout.splitlines()[0] == f"Report: {folder / 'report.pdf'}"
+    assert result.stdout.splitlines()[1].startswith("Answer: ")
     assert pages(folder / "report.pdf") >= 6
 
 

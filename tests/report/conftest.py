@@ -213,7 +213,7 @@ def build(
         above=Bottleneck.UNKNOWN if failed else Bottleneck.ACCELERATOR,
         trials=2 * len(points),
         valid=sum(p.valid for p in points),
-        labels=() if gpu else ("emulated",),
+        labels=() if gpu else ("device CPUs stand in for the accelerator",),
         notes=("two replicates: intervals are wide",),
         flaws=("trials/x.parquet: not a Parquet file",),
         **{"curves": (), **more},

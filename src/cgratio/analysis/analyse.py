@@ -131,7 +131,7 @@ def _answer(found: list[_Result], *, trials: tuple[Trial, ...]) -> str:
 def _labels(found: list[_Result], *, trials: tuple[Trial, ...]) -> tuple[str, ...]:
     labels = []
     if any(counting.accelerator(result.workload) == "device CPU" for result in found):
-        labels.append("emulated")
+        labels.append("device CPUs stand in for the accelerator")
     if any(trial.valid and trial.boundary == "modelled" for trial in trials):
         labels.append("modelled")
     quantities = [optimum.threads_per_accelerator for r in found for optimum in (r.rate, r.energy)]

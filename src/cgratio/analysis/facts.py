@@ -152,7 +152,8 @@ class Analysis:
     Attributes:
         answer: the finding in one sentence.
         below, above: what limits the rate with fewer, and with more, threads than the optimum.
-        labels: origin labels that hold for the whole result (`emulated`, `modelled` energy, ...).
+        labels: origin labels that hold for the whole result (device CPUs in place of an accelerator,
+            modelled energy).
         notes: what a careful reader should know (refused fits, drift, few replicates).
         flaws: files that were skipped.
     """

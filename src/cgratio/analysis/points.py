@@ -10,6 +10,7 @@ from cgratio.analysis.bottleneck import find_bottleneck
 from cgratio.analysis.facts import Origin, Point, Quantity
 from cgratio.analysis.statistics import Spread, effective_count, pooled_spread, with_interval
 from cgratio.analysis.trials import Trial
+from cgratio.results.words import Part
 
 NO_VALID = "no valid trial of this point"
 NO_ENERGY = "no energy was stored, and no reason for it"
@@ -50,7 +51,21 @@ def make_points(trials: Sequence[Trial]) -> tuple[tuple[Point, ...], Spreads]:
         _point(trials=group, valid=chosen, spreads=spreads)
         for group, chosen in zip(groups.values(), valid, strict=True)
     )
-    return points, spreads
+    return tuple(sorted(points, key=_reading_order)), spreads
+
+
+def _reading_order(point: Point) -> tuple[tuple[bool, float, str], ...]:
+    """Parts in their own order, then each axis ascending; the full accelerator comes before shares of it."""
+    parts = list(Part)
+
+    def key(name: str, value: object) -> tuple[bool, float, str]:
+        if name == "part" and value in parts:
+            return False, parts.index(Part(str(value))), ""
+        if isinstance(value, int | float):
+            return False, -value if name == "sm_share" else value, ""
+        return value is None, 0.0, str(value)
+
+    return tuple(key(name, value) for name, value in point.axes.items())
 
 
 def total_rate(trials: Sequence[Trial]) -> float:

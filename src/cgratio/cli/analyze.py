@@ -90,6 +90,8 @@ def _points_table(points: tuple[Point, ...]) -> Table:
         for name in points[0].axes
         if len({repr(point.axes[name]) for point in points if point.axes[name] is not None}) > 1
     ]
+    if "actors" in axes and _follows(points, "inference_batch", "actors"):
+        axes.remove("inference_batch")
     energy = any(point.power.value is not None for point in points)
     headers = [name.replace("_", " ") for name in axes]
     units = ["samples/s", *(("W", "samples/J") if energy else ())]
@@ -107,6 +109,12 @@ def _points_table(points: tuple[Point, ...]) -> Table:
     if not energy:
         table.caption = escape(f"W and samples/J unknown: {points[0].power.reason}")
     return table
+
+
+def _follows(points: tuple[Point, ...], axis: str, other: str) -> bool:
+    """Whether an axis that varies does so only because another does."""
+    pairs = {(point.axes[other], point.axes[axis]) for point in points}
+    return len(pairs) == len({value for value, _ in pairs})
 
 
 def _parameters_table(curves: list[Curve]) -> Table:
@@ -181,5 +189,6 @@ def _table(title: str, *columns: str) -> Table:
     for column in columns:
         # Fold: the default ends a long cell in a character that ASCII does not have.
         whole = column in WHOLE_WORDS
-        table.add_column(escape(column), overflow="fold", no_wrap=whole)
+        longest = max(map(len, column.split()), default=1)  # a header is broken between words only
+        table.add_column(escape(column), overflow="fold", no_wrap=whole, min_width=longest)
     return table

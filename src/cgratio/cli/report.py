@@ -44,10 +44,12 @@ def report(
         )
         _refuse(f"{folder}: no trial is stored here yet{why}")
     try:
-        write_report(results, analyse(results), target)
+        analysis = analyse(results)
+        write_report(results, analysis, target)
     except OSError as error:
         _refuse(f"{target}: cannot be written: {error.strerror or error}")
-    _say(str(target), to_stderr=False)
+    _say(f"Report: {target}", to_stderr=False)
+    _say(f"Answer: {analysis.answer}", to_stderr=False)
 
 
 def _refuse(message: str) -> NoReturn:

@@ -31,6 +31,8 @@ from cgratio.trainer.learner import Learner
 from cgratio.trainer.unrolls import ClosedError, UnrollStore
 from cgratio.trainer.weights import SharedWeights, choose_precision
 
+_PROBE_BATCH = 32
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
@@ -101,7 +103,8 @@ class Impala:
             self.network = networks.build(config, self.facts)
             facts = networks.arranged(config, self.facts)
             arrange = self.network.body.arrange
-            example = torch.from_numpy(np.zeros((config.batch, *facts.shape), facts.dtype))
+            # Of one size whatever the run's batch, so that all points of a sweep choose the same.
+            example = torch.from_numpy(np.zeros((_PROBE_BATCH, *facts.shape), facts.dtype))
             example = example.to(config.device)
             self.precision = choose_precision(config.precision, self.network, example)
             weights = SharedWeights(self.network, precision=self.precision)

@@ -68,7 +68,7 @@ def choose_precision(wanted: str, network: ActorCritic, observations: torch.Tens
     Args:
         wanted: `fp32` or `bf16` are taken as they are; `auto` measures.
         network: of the run.
-        observations: a batch of the size that the run will infer.
+        observations: a batch, on the run's device.
     """
     if wanted != "auto":
         return wanted
