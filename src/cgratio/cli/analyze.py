@@ -90,7 +90,7 @@ def _points_table(points: tuple[Point, ...]) -> Table:
         for name in points[0].axes
         if len({repr(point.axes[name]) for point in points if point.axes[name] is not None}) > 1
     ]
-    if "actors" in axes and _follows(points, "inference_batch", "actors"):
+    if {"actors", "inference_batch"} <= set(axes) and _follows(points, "inference_batch", "actors"):
         axes.remove("inference_batch")
     energy = any(point.power.value is not None for point in points)
     headers = [name.replace("_", " ") for name in axes]
