@@ -105,9 +105,12 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("name: a\naxes: {environment: Pong-v55}\n", "did you mean Pong-v5"),
-        ("name: a\naxes: {actor_cpus: 4096}\n", "4096 actor CPUs"),
-        ("name: a\naxes: {environment: CartPole-v1}\n", "nature_cnn reads images"),
+        ("name: a\naxes: {environment: Pong-v55}\n", "s.yaml:2: environment 'Pong-v55' is not one of"),
+        (
+            "name: a\naxes:\n  - {}\n  - {actor_cpus: 4096}\n",
+            "s.yaml:4: part=whole, actors=16: 4096 actor CPUs",
+        ),
+        ("name: a\naxes: {environment: CartPole-v1}\n", "s.yaml: nature_cnn reads images"),
         ("name: a\naxes: {actorz: 1}\n", "s.yaml:2: unknown key axes.0.actorz; did you mean actors?"),
     ],
 )

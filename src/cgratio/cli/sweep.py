@@ -34,7 +34,7 @@ def sweep(
     Exits 4 when no trial of the folder is valid.
     """
     from cgratio.cli.progress import SweepProgress
-    from cgratio.sweep.document import SpecError
+    from cgratio.sweep.document import SpecError, located
     from cgratio.sweep.folder import FolderError
     from cgratio.sweep.host import read_sweep_host
     from cgratio.sweep.plan import make_plan
@@ -51,7 +51,7 @@ def sweep(
             )
             plan = make_plan(asked, host)
         except SpecError as error:
-            raise SpecError(f"{spec}: {error}") from error
+            raise located(spec, error) from error
         if dry_run:
             _print_plan(plan, folder)
             return

@@ -255,5 +255,8 @@ def _lead(supply: Curve | None, demand: Curve | None, met: tuple[Crossing, ...])
     text = f"For {_of(last.amount, demand)}, supply meets demand at {wording.number(last.threads)} threads"
     if last.low is not None and last.high is not None:
         text += f" ({wording.number(last.low)} to {wording.number(last.high)}, from the edges of both bands)"
-    tag = ", extrapolated" if last.is_extrapolated else ""
+    tag = ""
+    if last.is_extrapolated:
+        fewer = supply is not None and last.threads < supply.measured_low
+        tag = ", below the fewest threads measured" if fewer else ", extrapolated"
     return f"{text}{tag}. With fewer the accelerator waits; with more the environments wait."

@@ -87,9 +87,9 @@ def blocks(content: Content) -> tuple[Block, ...]:
         ("sweep", analysis.sweep),
         ("made", wording.plain(manifest.get("created_at")) if manifest.get("created_at") else NOT_RECORDED),
         ("plan", _plan_text(plan)),
-        ("order", "randomised complete blocks; a sentinel point is repeated to see drift"),
+        ("order", _order(spec)),
         ("seed", _text(plan.get("seed", spec.get("seed")))),
-        ("replicates", _text(_first(spec, "replicates", "repeats"))),
+        ("replicates", _text(spec.get("replicates"))),
         ("valid trials", f"{analysis.valid} of {analysis.trials}"),
         *((("labels", ", ".join(analysis.labels)),) if analysis.labels else ()),
     )
@@ -99,10 +99,7 @@ def blocks(content: Content) -> tuple[Block, ...]:
         *_sensor_rows(manifest),
         ("", "Joules of different boundaries are never added to or compared with each other."),
     )
-    windows = (
-        *(_named(spec, "window", "warmup", "warm_up", "duration", "cap", "stop", "precision_target") or ()),
-        ("", _WINDOWS),
-    )
+    windows = (*_limits(_mapping(plan.get("limits"))), ("", _WINDOWS))
     return (
         Block(heading="Sweep", rows=sweep),
         Block(heading="Counting rule", rows=counting),
@@ -130,13 +127,39 @@ _WINDOWS = (
 )
 
 
+def _order(spec: Mapping[str, Any]) -> str:
+    text = "randomised complete blocks"
+    if every := spec.get("sentinel_every"):
+        text += f"; the first point again after every {every} trials, to see drift"
+    return text
+
+
+def _limits(limits: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The trial limits as the sweep stored them; seconds but for the two that are not."""
+    shown = {
+        "window": "window_s",
+        "shortest warm-up": "warmup_min_s",
+        "longest warm-up": "warmup_max_s",
+        "longest measuring": "max_s",
+    }
+    for name, key in shown.items():
+        if key in limits:
+            yield name, f"{wording.number(float(limits[key]))} s"
+    if "half_width" in limits:
+        yield "stops early at", f"{float(limits['half_width']):.1%} half-width of the rate"
+    if "min_windows" in limits:
+        yield "steady windows", f"at least {limits['min_windows']}"
+
+
 def _plan_text(plan: Mapping[str, Any]) -> str:
     parts = [f"{_text(plan[name])} {name}" for name in ("points", "trials", "blocks") if name in plan]
     return ", ".join(parts) or NOT_RECORDED
 
 
 def _host_rows(manifest: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    host = _mapping(manifest.get("host"))
+    host = dict(_mapping(manifest.get("host")))
+    if "quota_cpus" in host and host["quota_cpus"] is None:
+        host["quota_cpus"] = "none"  # here null is a fact: no quota limits the processor time
     known = tuple(_named(host, *host) or ())
     return (*(known or (("host", NOT_RECORDED),)), ("host id", _text(manifest.get("host_id"))))
 
@@ -146,7 +169,8 @@ def _sensor_rows(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if not sensors and not missing:
         yield "sensors", NOT_RECORDED
     for name, facts in sensors.items():
-        yield str(name), _text(facts)
+        # A sensor of differences has no device in the one reading that the sweep took before it began.
+        yield str(name), _text(facts) if facts else "read"
     for name, reason in missing.items():
         yield str(name), f"missing: {_text(reason)}"
 
@@ -172,10 +196,6 @@ def _named_text(name: str, value: Any) -> tuple[str, str]:
     if name.endswith("_bytes") and isinstance(value, int | float):
         return name.removesuffix("_bytes").replace("_", " "), f"{wording.number(value / 2**30)} GiB"
     return name.replace("_", " "), _text(value)
-
-
-def _first(facts: Mapping[str, Any], *names: str) -> Any:
-    return next((facts[name] for name in names if name in facts), None)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

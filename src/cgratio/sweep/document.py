@@ -11,7 +11,20 @@ import yaml
 
 
 class SpecError(ValueError):
-    """A specification that cannot be run; one sentence with file, line and what would be right."""
+    """A specification that cannot be run; one sentence of what is wrong and what would be right.
+
+    Attributes:
+        axis, value: the axis value it is about, where the place in the file is not in the message yet.
+    """
+
+    def __init__(self, message: str, *, axis: str | None = None, value: object = None) -> None:
+        super().__init__(message)
+        self.axis = axis
+        self.value = value
+
+
+AXIS_NAMES = {"unroll_length": ("unroll_length", "unroll"), "learner_batch": ("learner_batch", "batch")}
+"""Axes that may be written by a short name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +49,21 @@ class Document:
                 if key in self.lines:
                     return f"{self.path}:{self.lines[key]}"
         return str(self.path)
+
+
+def located(path: Path, error: SpecError) -> SpecError:
+    """The same error with the file, and the line where its axis value stands if the file names it."""
+    document = read_document(path)
+    grids = document.value.get("axes")
+    for number, grid in enumerate(grids if isinstance(grids, list) else [grids]):
+        for name in AXIS_NAMES.get(error.axis or "", (error.axis or "",)):
+            if not isinstance(grid, dict) or name not in grid:
+                continue
+            values = grid[name] if isinstance(grid[name], list) else [grid[name]]
+            if error.value in values:
+                place = ("axes", number, name, values.index(error.value))
+                return SpecError(f"{document.where(place)}: {error}")
+    return SpecError(f"{path}: {error}")
 
 
 def _without_indices(location: Sequence[int | str]) -> tuple[int | str, ...]:

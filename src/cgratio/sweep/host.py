@@ -72,8 +72,8 @@ def read_sweep_host(*, environments: Iterable[str], networks: Iterable[str]) -> 
         device_order=os.environ.get("CUDA_DEVICE_ORDER", "FASTEST_FIRST"),
     )
     probe = _ask_workload(environments=environments, networks=networks)
-    if probe.errors:
-        raise SpecError(probe.errors[0])
+    for error in probe.errors:
+        raise SpecError(error["message"], axis=error["axis"], value=error["value"])
     return SweepHost(
         host=host,
         cuda=probe.cuda and bool(host.visible),

@@ -198,35 +198,38 @@ def _holds(expression: str, point: AxisValues) -> bool:
 
 
 def _check_point(point: AxisValues, host: SweepHost) -> None:
-    shown = ", ".join(f"{name}={point[name]}" for name in ("part", "actors", "actor_cpus", "device_cpus"))
+    share = point["sm_share"] or 1.0
     if point["device"] == "cuda" and not host.cuda:
-        raise SpecError(f"device is cuda, but {host.cuda_reason}; use cpu or auto")
+        raise SpecError(
+            f"device is cuda, but {host.cuda_reason}; use cpu or auto", axis="device", value="cuda"
+        )
     if point["device"] == "cuda" and point["gpus"] == 0:
-        raise SpecError("device is cuda and gpus is 0; use gpus 1 or device cpu")
+        raise SpecError("device is cuda and gpus is 0; use gpus 1 or device cpu", axis="gpus", value=0)
     if point["device"] == "cpu" and point["gpus"]:
-        raise SpecError(f"device is cpu and gpus is {point['gpus']}; use gpus 0 or device cuda")
-    if point["device"] == "cuda" and (point["sm_share"] or 1) < 1:
+        raise SpecError("device is cpu and gpus is 1; use gpus 0 or device cuda", axis="gpus", value=1)
+    if point["device"] == "cuda" and share < 1:
         raise SpecError(
-            f"sm_share is {point['sm_share']:g} on a GPU, a part of which cannot be granted yet; use 1, or "
-            "leave it out with exclude: 'device == \"cuda\" and sm_share < 1'"
+            f"sm_share is {share:g} on a GPU, a part of which cannot be granted yet; use 1, or leave it out "
+            "with exclude: 'device == \"cuda\" and sm_share < 1'",
+            axis="sm_share",
+            value=share,
         )
-    if point["inference_batch"] > point["actors"]:
+    batch, actors = point["inference_batch"], point["actors"]
+    if batch > actors:
         raise SpecError(
-            f"inference_batch is {point['inference_batch']} with {point['actors']} actors; "
-            "it must not exceed the actors"
+            f"inference_batch is {batch} with {actors} actors; it must not exceed the actors",
+            axis="inference_batch",
+            value=batch,
         )
+    actor_cpus, device_cpus = point["actor_cpus"] or 0, point["device_cpus"] or 0
+    pinning = Pinning(point["pinning"])
     try:
-        place(
-            host.topology,
-            allowed=host.allowed,
-            request=PlacementRequest(
-                actor_cpus=point["actor_cpus"] or 0,
-                device_cpus=point["device_cpus"] or 0,
-                pinning=Pinning(point["pinning"]),
-            ),
-        )
+        request = PlacementRequest(actor_cpus=actor_cpus, device_cpus=device_cpus, pinning=pinning)
+        place(host.topology, allowed=host.allowed, request=request)
     except PlacementError as error:
-        raise SpecError(f"{shown}: {error}") from error
+        larger = "actor_cpus" if actor_cpus >= device_cpus else "device_cpus"
+        shown = f"part={point['part']}, actors={actors}"
+        raise SpecError(f"{shown}: {error}", axis=larger, value=point[larger]) from error
 
 
 def _fixed(spec: Spec) -> dict[str, Any]:

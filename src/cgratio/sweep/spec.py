@@ -19,7 +19,7 @@ from pydantic import (
 
 from cgratio.machine.placement import Pinning
 from cgratio.results.words import Part
-from cgratio.sweep.document import Document, SpecError, read_document
+from cgratio.sweep.document import AXIS_NAMES, Document, SpecError, read_document
 from cgratio.trial.request import Limits
 
 Auto = Literal["auto"]
@@ -49,8 +49,8 @@ class Axes(_Strict):
     gpus: list[Annotated[int, Field(ge=0, le=1)] | Auto] = [AUTO]
     sm_share: list[Share] = [1.0]
     inference_batch: list[Count | Auto] = [AUTO]
-    unroll_length: list[Count] = Field([20], validation_alias=AliasChoices("unroll_length", "unroll"))
-    learner_batch: list[Count] = Field([16], validation_alias=AliasChoices("learner_batch", "batch"))
+    unroll_length: list[Count] = Field([20], validation_alias=AliasChoices(*AXIS_NAMES["unroll_length"]))
+    learner_batch: list[Count] = Field([16], validation_alias=AliasChoices(*AXIS_NAMES["learner_batch"]))
     precision: list[Literal["auto", "fp32", "bf16"]] = [AUTO]
 
     @model_validator(mode="before")
@@ -220,12 +220,11 @@ def _apply(document: Document, override: str) -> None:
 
 
 def _axis_names() -> set[str]:
-    return set(Axes.model_fields) | {"unroll", "batch"}
+    return {*Axes.model_fields, *(name for names in AXIS_NAMES.values() for name in names)}
 
 
 def _same_axis(name: str) -> tuple[str, ...]:
-    pairs = (("unroll", "unroll_length"), ("batch", "learner_batch"))
-    return next((pair for pair in pairs if name in pair), (name,))
+    return next((names for names in AXIS_NAMES.values() if name in names), (name,))
 
 
 def _explain(document: Document, error: ValidationError) -> SpecError:

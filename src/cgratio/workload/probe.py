@@ -14,12 +14,12 @@ class Probe:
 
     Attributes:
         cuda: whether torch can compute on a GPU. cuda_reason: why not.
-        errors: what cannot run, a sentence each.
+        errors: what cannot run: `message` in a sentence, and the `axis` and `value` it is about.
     """
 
     cuda: bool
     cuda_reason: str | None = None
-    errors: list[str] = field(default_factory=list)
+    errors: list[dict[str, str]] = field(default_factory=list)
 
 
 def probe(*, environments: list[str], networks: list[str]) -> Probe:
@@ -32,13 +32,15 @@ def probe(*, environments: list[str], networks: list[str]) -> Probe:
 
     errors = []
     for environment in environments:
+        axis, value = "environment", environment
         try:
             facts = describe(environment)
             for network in networks:
+                axis, value = "network", network
                 config = TrainerConfig(environment=environment, network=network)
                 trainer_networks.build(config, facts)
         except TrainerError as error:
-            errors.append(str(error))
+            errors.append({"message": str(error), "axis": axis, "value": value})
     cuda = torch.cuda.is_available()
     reason = None
     if not cuda:
