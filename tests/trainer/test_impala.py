@@ -9,7 +9,7 @@ from cgratio.results.words import Part
 from cgratio.trainer import networks
 from cgratio.trainer.acting import NetworkPolicy
 from cgratio.trainer.clock import Allowance, ProcessorTime
-from cgratio.trainer.config import TrainerConfig, TrainerError
+from cgratio.trainer.config import LEARNING, TrainerConfig, TrainerError
 from cgratio.trainer.environments import EnvironmentFacts, Outcomes, describe
 from cgratio.trainer.impala import Impala
 from cgratio.trainer.weights import SharedWeights
@@ -29,9 +29,7 @@ def test_what_is_reported_is_what_was_done():
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_it_learns_cartpole(seed):
-    config = TrainerConfig(
-        **CARTPOLE, actors=16, learning_rate=2e-3, entropy_cost=0.003, discount=0.98, seed=seed
-    )
+    config = TrainerConfig(**CARTPOLE, **LEARNING["mlp"], actors=32, seed=seed)
     run = Impala(config)
     last = run.run(
         until=lambda now: now.episodes >= 100 and now.recent_return >= 475, learn_samples=2_000_000

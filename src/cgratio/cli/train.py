@@ -22,26 +22,28 @@ def train(
     until_return: Annotated[
         float | None, typer.Option(help="Stop when the mean return of 100 episodes reaches this.")
     ] = None,
-    actors: Annotated[int, typer.Option(min=1)] = 16,
+    actors: Annotated[int, typer.Option(min=1)] = 32,
     actor_threads: Annotated[int, typer.Option(min=1, help="Threads that step environments.")] = 1,
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     device_threads: Annotated[int, typer.Option(min=1, help="Threads of an operator on the CPU.")] = 1,
     unroll_length: Annotated[int, typer.Option(min=1)] = 20,
     learner_batch: Annotated[int, typer.Option(min=1, help="Unrolls in one update.")] = 16,
     inference_batch: Annotated[int | None, typer.Option(min=1)] = None,
-    learning_rate: Annotated[float, typer.Option()] = 1e-3,
-    discount: Annotated[float, typer.Option(min=0, max=1)] = 0.99,
-    entropy_cost: Annotated[float, typer.Option(min=0)] = 0.01,
+    learning_rate: Annotated[float | None, typer.Option(help="By the network if not given.")] = None,
+    discount: Annotated[float | None, typer.Option(min=0, max=1, help="By the network if not given.")] = None,
+    entropy_cost: Annotated[float | None, typer.Option(min=0, help="By the network if not given.")] = None,
     seed: Annotated[int, typer.Option(min=0)] = 0,
 ) -> None:
     """Train, and print the return as it goes.
 
     Exits 3 when --until-return was not reached.
     """
-    from cgratio.trainer.config import TrainerConfig, TrainerError
+    from cgratio.trainer.config import LEARNING, TrainerConfig, TrainerError
     from cgratio.trainer.environments import describe
     from cgratio.trainer.impala import Impala
 
+    settings = {"learning_rate": learning_rate, "discount": discount, "entropy_cost": entropy_cost}
+    given = {name: value for name, value in settings.items() if value is not None}
     try:
         chosen = network or ("nature_cnn" if len(describe(environment).shape) == 3 else "mlp")
         run = Impala(
@@ -55,10 +57,8 @@ def train(
                 unroll_length=unroll_length,
                 learner_batch=learner_batch,
                 inference_batch=inference_batch,
-                learning_rate=learning_rate,
-                discount=discount,
-                entropy_cost=entropy_cost,
                 seed=seed,
+                **LEARNING.get(chosen, {}) | given,
             )
         )
     except TrainerError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
@@ -75,18 +76,31 @@ class RandomPolicy:
 
 
 class EpisodeReturns:
-    """Returns of finished episodes, in the environment's own reward."""
+    """Returns of finished episodes, in the environment's own reward.
+
+    Attributes:
+        finished: how many.
+    """
+
+    _RECENT = 100
 
     def __init__(self, actors: int) -> None:
         self._running = np.zeros(actors)
-        self.finished: list[float] = []
+        self._recent: deque[float] = deque(maxlen=self._RECENT)
+        self.finished = 0
+
+    def recent_mean(self) -> float | None:
+        """Mean of the last 100; None before the first. Any thread may ask."""
+        recent = list(self._recent)
+        return sum(recent) / len(recent) if recent else None
 
     def add(self, outcomes: Outcomes) -> None:
         """Adds one batch of rewards."""
         self._running[outcomes.ids] += np.where(outcomes.fresh, 0, outcomes.rewards)
         over: NDArray[np.int32] = outcomes.ids[outcomes.terminated | outcomes.truncated]
         if len(over):
-            self.finished.extend(self._running[over].tolist())
+            self._recent.extend(self._running[over].tolist())
+            self.finished += len(over)
             self._running[over] = 0
 
 

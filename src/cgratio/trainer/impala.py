@@ -172,7 +172,6 @@ class Impala:
     def progress(self) -> Progress:
         """The counts so far; any thread may ask."""
         loop, learner = self._loop, self._learner
-        recent = loop.returns.finished[-100:]
         return Progress(
             time_s=monotonic(),
             samples=loop.samples,
@@ -181,8 +180,8 @@ class Impala:
             updates=learner.updates if learner else 0,
             lag_sum=learner.lag_sum if learner else 0.0,
             lag_max=learner.lag_max if learner else 0,
-            episodes=len(loop.returns.finished),
-            recent_return=sum(recent) / len(recent) if recent else None,
+            episodes=loop.returns.finished,
+            recent_return=loop.returns.recent_mean(),
             environment_cpu_s=self._processor_time.environments_s(),
             device_cpu_s=self._processor_time.device_s(),
             stages={**loop.clock.seconds, **(learner.clock.seconds if learner else {})},
