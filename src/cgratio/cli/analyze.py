@@ -94,15 +94,16 @@ def _points_table(points: tuple[Point, ...]) -> Table:
         axes.remove("inference_batch")
     energy = any(point.power.value is not None for point in points)
     headers = [name.replace("_", " ") for name in axes]
-    units = ["samples/s", *(("W", "samples/J") if energy else ())]
-    table = _table("Points", *headers, *units, "CPUs busy", "device busy", "limit", "valid")
+    # A model's watts are called so in the very header, where they cannot be read without it.
+    label = " modelled" if any(point.power.origin == "modelled" for point in points) else ""
+    units = ["samples/s", *((f"W{label}", f"samples/J{label}") if energy else ())]
+    table = _table("Points", *headers, *units, "busy CPUs/ device", "limit", "valid")
     for point in points:
         numbers = [point.rate, *((point.power, point.samples_per_joule) if energy else ())]
         table.add_row(
             *("-" if point.axes[name] is None else escape(str(point.axes[name])) for name in axes),
             *(_plus_minus(quantity) for quantity in numbers),
-            _percent(point.shares.get("env")),
-            _percent(point.shares.get("device_busy")),
+            f"{_percent(point.shares.get('env'))}/{_percent(point.shares.get('device_busy'))}",
             str(point.bottleneck),
             escape(_verdict(point)),
         )
@@ -149,7 +150,7 @@ def _verdict(point: Point) -> str:
 
 
 def _plus_minus(quantity: Quantity) -> str:
-    """`1600 ± 40`; the larger half where the interval is lopsided."""
+    """`1600±40`; the larger half where the interval is lopsided."""
     from cgratio.analysis.words import number
 
     if quantity.value is None:
@@ -157,7 +158,7 @@ def _plus_minus(quantity: Quantity) -> str:
     if quantity.low is None or quantity.high is None:
         return number(quantity.value, digits=4)
     half = max(quantity.high - quantity.value, quantity.value - quantity.low)
-    return f"{number(quantity.value, digits=4)} {_sign()} {number(half, digits=2)}"
+    return f"{number(quantity.value, digits=4)}{_sign()}{number(half, digits=2)}"
 
 
 def _interval(quantity: Quantity) -> str:

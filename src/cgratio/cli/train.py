@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -42,8 +42,12 @@ def train(
     from cgratio.trainer.environments import describe
     from cgratio.trainer.impala import Impala
 
-    settings = {"learning_rate": learning_rate, "discount": discount, "entropy_cost": entropy_cost}
-    given = {name: value for name, value in settings.items() if value is not None}
+    settings: dict[str, Any] = {
+        "learning_rate": learning_rate,
+        "discount": discount,
+        "entropy_cost": entropy_cost,
+    }
+    given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
     try:
         chosen = network or ("nature_cnn" if len(describe(environment).shape) == 3 else "mlp")
         run = Impala(
@@ -58,7 +62,7 @@ def train(
                 learner_batch=learner_batch,
                 inference_batch=inference_batch,
                 seed=seed,
-                **LEARNING.get(chosen, {}) | given,
+                **(LEARNING.get(chosen, {}) | given),
             )
         )
     except TrainerError as error:

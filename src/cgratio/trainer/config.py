@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from cgratio.results.words import Part
 
-
 LEARNING: dict[str, dict[str, float]] = {
     "nature_cnn": {"learning_rate": 6e-4, "discount": 0.99, "entropy_cost": 0.01},
     # Rewards of classic control are dense and not clipped: a shorter horizon keeps values small.
