@@ -116,7 +116,12 @@ while child.stdout.readline(): pass
 
 def test_it_ends_at_once_if_its_parent_is_gone_already() -> None:
     process = start("--gpu", "--parent", str(2**22 + 1))
-    assert finish(process) == []
+    assert process.wait(timeout=10) == -signal.SIGKILL  # as its parent's death would have ended it
+    assert process.stdout is not None
+    assert process.stdout.read() == ""
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
 
 
 def test_it_ends_quietly_when_nobody_reads() -> None:

@@ -6,12 +6,15 @@ init's; it can then find and end every descendant, also one that left its proces
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
 import time
+from typing import TYPE_CHECKING
 
-import psutil
+if TYPE_CHECKING:
+    import psutil  # imported where it is used: the sampler needs the rest, and must start quickly
 
 _PR_SET_PDEATHSIG = 1  # include/uapi/linux/prctl.h
 _PR_SET_CHILD_SUBREAPER = 36
@@ -51,6 +54,8 @@ def end_descendants(*, patience_s: float = 3.0, spare: frozenset[int] = frozense
     Returns:
         The pids that needed SIGKILL.
     """
+    import psutil
+
     processes = _descendants(spare)
     for process in processes:
         _signal(process, signal.SIGTERM)
@@ -66,6 +71,8 @@ def end_descendants(*, patience_s: float = 3.0, spare: frozenset[int] = frozense
 
 
 def _descendants(spare: frozenset[int]) -> list[psutil.Process]:
+    import psutil
+
     found = []
     for child in psutil.Process().children():
         if child.pid not in spare:
@@ -77,7 +84,7 @@ def _descendants(spare: frozenset[int]) -> list[psutil.Process]:
 
 
 def _signal(process: psutil.Process, number: signal.Signals) -> None:
-    try:
+    import psutil
+
+    with contextlib.suppress(psutil.NoSuchProcess):
         process.send_signal(number)
-    except psutil.NoSuchProcess:
-        return

@@ -10,7 +10,6 @@ pipe. It is killed with the thread that started it, so start it from one that li
 """
 
 import argparse
-import ctypes
 import json
 import math
 import os
@@ -23,11 +22,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cgratio.machine.processes import die_with_parent
 from cgratio.telemetry.inventory import build_sensors
 from cgratio.telemetry.sensors import Reading, Sensor
 
-# Source: `PR_SET_PDEATHSIG(2const)`, <linux/prctl.h>.
-_PR_SET_PDEATHSIG = 1
 _SHORTEST_PERIOD_S = 0.005
 
 
@@ -35,8 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Samples until it is told to stop. Returns the exit status."""
     parent = os.getppid()
     options = _parser().parse_args(arguments)
-    if not _die_with(parent if options.parent is None else options.parent):
-        return 0
+    die_with_parent(signal.SIGKILL, parent=parent if options.parent is None else options.parent)
     wait = _stoppable_wait()
     sensors = build_sensors(root=options.root, gpus=options.gpu, pid=options.pid)
     try:
@@ -116,15 +113,6 @@ def _print_tick(now: float, readings: Sequence[Reading]) -> None:
 def _print(value: object) -> None:
     sys.stdout.write(json.dumps(value, separators=(",", ":"), allow_nan=False) + "\n")
     sys.stdout.flush()
-
-
-def _die_with(parent: int) -> bool:
-    """Asks the kernel to kill this process with its parent; False if the parent is gone already."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
-    # A parent that died before the call sends no signal; the process then has another one.
-    return os.getppid() == parent
 
 
 def _stoppable_wait() -> Callable[[float], bool]:
