@@ -36,3 +36,14 @@ def test_the_busy_part_is_the_limit(shares: dict[str, float], expected: Bottlene
 def test_a_part_measured_alone_is_its_own_limit() -> None:
     assert find_bottleneck(part=Part.SUPPLY, shares={})[0] is Bottleneck.ENVIRONMENTS
     assert find_bottleneck(part=Part.DEMAND, shares={})[0] is Bottleneck.ACCELERATOR
+
+
+def test_a_full_loop_that_drives_the_accelerator_limits_it_though_neither_side_is_busy() -> None:
+    shares = {"device_busy": 0.4, "env": 0.5, "wait_batch": 0.02, "inference": 0.9, "transfer": 0.08}
+    limit, evidence = find_bottleneck(part=Part.WHOLE, shares=shares)
+    assert limit is Bottleneck.ACCELERATOR
+    assert "drives inference busy 98%" in evidence
+    held = {"device_busy": 0.4, "env": 0.5, "wait_batch": 0.2, "backpressure": 0.5, "learner": 0.99}
+    assert find_bottleneck(part=Part.WHOLE, shares=held)[0] is Bottleneck.ACCELERATOR
+    waiting = {"device_busy": 0.4, "env": 0.5, "wait_batch": 0.6, "backpressure": 0.0, "learner": 0.99}
+    assert find_bottleneck(part=Part.WHOLE, shares=waiting)[0] is Bottleneck.ACTORS

@@ -41,6 +41,7 @@ def test_the_rate_is_total_over_total() -> None:
 
 
 def test_null_energy_stays_null_and_its_point_stays() -> None:
+    # Case D3.
     points = points_of(
         energy(samples=100, joules=None, actors=1),
         energy(samples=100, joules=None, actors=1, replicate=1),

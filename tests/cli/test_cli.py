@@ -55,7 +55,8 @@ def test_a_sweep_of_the_real_trainer_is_placed_as_asked(tiny):
     pinned = trials[trials["part"] == "whole"]
     assert len(pinned) == 2
     assert (pinned["observed_actor_cpu_list"] != pinned["observed_device_cpu_list"]).all()
-    assert pinned["observed_actor_threads"].tolist() == [1, 1]
+    assert pinned["observed_actors"].tolist() == pinned["actors"].tolist()
+    assert pinned["observed_actor_threads"].ge(1).all()
     assert (trials["samples_per_joule_boundary"] == "modelled").all()
     assert trials["sampler_cpu_s"].notna().all()
     assert trials["peak_rss_bytes"].gt(50e6).all()
@@ -146,6 +147,8 @@ def test_train_says_when_a_return_was_not_reached():
         (["report", "/nonexistent"], 2),
         (["sweep", "/nonexistent.yaml"], 2),
         (["train", "Nope-v0"], 2),
+        (["train", "--device", "gpu"], 2),
+        (["train", "--learning-rate", "nan"], 2),
         (["doctor", "--sysroot", "/nonexistent"], 2),
     ],
 )
@@ -187,6 +190,13 @@ def test_the_commands_and_their_options_are_these():
     }
     assert found == frozen
     assert cgratio("--version").stdout.strip() == f"cgratio {__version__}"
+
+
+def test_a_name_that_the_terminal_cannot_show_ends_nothing(tmp_path):
+    (tmp_path / "s.yaml").write_text(TINY.replace("tiny [CartPole]", "訓練 $5"), encoding="utf-8")
+    done = cgratio("sweep", "s.yaml", "--dry-run", cwd=tmp_path, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    assert r"\u8a13\u7df4 $5" in done.stdout
 
 
 @pytest.mark.parametrize("command", ["--help", "analyze --help", "report --help"])

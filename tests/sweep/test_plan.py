@@ -1,5 +1,6 @@
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from cgratio.machine.topology import Cpu, Topology
 from cgratio.sweep.document import SpecError
 from cgratio.sweep.host import SweepHost
 from cgratio.sweep.plan import MOST_TRIALS, make_plan
-from cgratio.sweep.spec import Spec
+from cgratio.sweep.spec import Spec, load_spec
 
 
 def host(cpus=8, *, cuda=False):
@@ -90,8 +91,8 @@ def test_axes_that_a_part_does_not_have_are_null_and_make_no_points():
     ("cpus", "whole", "supply", "demand"),
     [
         (2, [1], [1, 2], [1, 2]),
-        (4, [1, 3], [1, 2, 4], [1, 2]),
-        (16, [3, 7, 15], [4, 8, 16], [1, 2]),
+        (4, [3], [2, 4], [1, 2]),
+        (16, [15], [8, 16], [1, 2]),
     ],
 )
 def test_auto_is_answered_by_the_host(cpus, whole, supply, demand):
@@ -103,6 +104,28 @@ def test_auto_is_answered_by_the_host(cpus, whole, supply, demand):
     assert values("supply", "actor_cpus") == supply
     assert values("demand", "device_cpus") == demand
     assert values("whole", "device") == ["cpu"]
+
+
+@pytest.mark.parametrize("cuda", [False, True])
+@pytest.mark.parametrize("cpus", [2, 3, 4, 8, 20, 64, 128, 256])
+def test_the_quickstart_has_enough_points_and_not_too_many_on_any_host(cpus, cuda):
+    spec = load_spec(Path(__file__).parents[2] / "sweeps" / "quickstart.yaml")
+    found = make_plan(spec, host(cpus, cuda=cuda))
+    parts = Counter(point["part"] for point in found.points)
+    assert parts["whole"] == (5 if cuda else 7)
+    assert parts["supply"] == 2
+    assert parts["demand"] == (1 if cuda else 2)
+    assert found.most_s < 6 * 60
+    assert max(point["actors"] for point in found.points) >= cpus
+
+
+def test_a_gpu_that_cannot_be_used_is_not_passed_over_in_silence():
+    bare = host(8)
+    inventory = replace(bare.host.inventory, gpus=("a card",))
+    with_gpu = replace(bare, host=replace(bare.host, inventory=inventory))
+    assert make_plan(Spec.model_validate({"name": "t", "axes": {}}), with_gpu).notes == (
+        "this host has a GPU that is not used: no GPU",
+    )
 
 
 def test_a_gpu_is_used_where_there_is_one():
@@ -143,6 +166,8 @@ def test_a_sentinel_is_measured_again_and_again():
         ({"actors": 2}, {"exclude": ["actor == 2"]}, "names actor; axes are"),
         ({"actors": 2}, {"exclude": ["actors =="]}, "is not an expression over axes"),
         ({"actors": 2}, {"exclude": ["__import__('os').abort()"]}, "is not an expression over axes"),
+        ({"actors": 2}, {"exclude": ["rand() < 2"]}, "is not an expression over axes"),
+        ({"actors": 2}, {"exclude": ["network.upper() == 'MLP'"]}, "is not an expression over axes"),
         ({"actors": [*range(1, 2000)], "learner_batch": [*range(1, 100)]}, {}, f"at most {MOST_TRIALS:,}"),
     ],
 )

@@ -39,6 +39,7 @@ def main() -> None:
         Ready(
             time_s=time.monotonic(),
             frame_skip=4,
+            actors=trainer["actors"],
             actor_threads=1,
             actor_cpu_list=None,
             device_cpu_list=None,

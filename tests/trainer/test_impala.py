@@ -136,6 +136,10 @@ def test_a_network_that_cannot_read_the_observations_is_refused():
         ({"actors": 0}, "actors is 0; it must be at least 1"),
         ({"inference_batch": 99}, "between 1 and actors=16"),
         ({"sm_share": 0.0}, "above 0 and at most 1"),
+        ({"device": "gpu"}, "must be cpu or cuda"),
+        ({"precision": "fp8"}, "must be auto, fp32 or bf16"),
+        ({"learning_rate": float("nan")}, "learning_rate is nan"),
+        ({"discount": float("inf")}, "discount is inf"),
         ({"sm_share": 0.5, "device": "cuda"}, "a part of a GPU cannot be granted yet"),
     ],
 )

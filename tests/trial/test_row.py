@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -74,7 +75,8 @@ def seen(*, seconds=10, readings=(), missing=None, **fields):
     ready = Ready(
         time_s=LAUNCH_S + 4,
         frame_skip=4,
-        actor_threads=1,
+        actors=8,
+        actor_threads=2,
         actor_cpu_list="0",
         device_cpu_list="1-2",
         inference_batch=4,
@@ -149,13 +151,7 @@ def test_partial_joules_give_no_samples_per_joule():
 
 
 def test_a_model_stands_in_and_is_called_modelled():
-    asked = request()
-    asked = TrialRequest(
-        **{
-            **{name: getattr(asked, name) for name in TrialRequest.__slots__},
-            "power_model": {"idle_w": 20.0, "max_w": 60.0, "packages": 1},
-        }
-    )
+    asked = replace(request(), power_model={"idle_w": 20.0, "max_w": 60.0, "packages": 1})
     readings = [(LAUNCH_S + tick / 2, "cpu_busy", "all", 0.5, "1") for tick in range(40)]
     row = trial_row(asked, seen(readings=readings))
     assert row["power_w"] == pytest.approx(40, rel=0.01)
@@ -186,7 +182,8 @@ def test_a_mask_that_was_not_granted_invalidates_a_trial():
     ready = Ready(
         time_s=LAUNCH_S,
         frame_skip=4,
-        actor_threads=1,
+        actors=8,
+        actor_threads=2,
         actor_cpu_list="0-3",
         device_cpu_list="1-2",
         inference_batch=4,
@@ -207,3 +204,25 @@ def test_a_trial_of_which_nothing_was_seen_says_why_everything_is_null():
     row = trial_row(request(), nothing)
     schema.table(schema.TRIALS, [row])
     assert row["samples_per_joule_reason"] == row["device_busy_share_reason"] == "nothing was measured"
+
+
+def test_another_gpu_than_the_one_asked_for_invalidates_a_trial():
+    asked = replace(request(device="cuda", device_cpus=2, sm_share=1.0), gpu_uuids=["GPU-aa11"])
+    right = replace(seen().ready, gpu_uuids=["GPU-AA11"], sm_count=80)
+    wrong = replace(right, gpu_uuids=["GPU-bb22"])
+    assert trial_row(asked, seen(ready=right))["verdict"] == ["valid"]
+    assert trial_row(asked, seen(ready=right))["observed_sm_share"] == 1.0
+    assert trial_row(asked, seen(ready=wrong))["verdict"] == ["placement_not_granted"]
+
+
+def test_more_of_the_device_than_its_share_invalidates_a_trial():
+    # 0.9 of two CPUs were used: within a share of a half, beyond one of a quarter.
+    assert trial_row(request(sm_share=0.5), seen())["verdict"] == ["valid"]
+    assert trial_row(request(sm_share=0.25), seen())["verdict"] == ["share_not_granted"]
+
+
+def test_a_missing_gpu_reading_is_explained_by_the_device_that_failed():
+    asked = replace(request(device="cuda", sm_share=1.0), gpu_uuids=["GPU-aa"])
+    ready = replace(seen().ready, gpu_uuids=["GPU-aa"], sm_count=80)
+    row = trial_row(asked, seen(ready=ready, missing={"gpu_utilisation/GPU-aa": "not supported"}))
+    assert row["device_busy_share_reason"] == "not supported"

@@ -9,7 +9,7 @@ from typing import Any
 from cgratio.analysis import counting, words
 from cgratio.analysis.curves import make_curves
 from cgratio.analysis.energy_optimum import energy_optimum
-from cgratio.analysis.facts import Analysis, Bottleneck, Curve, Optimum, Origin, Quantity
+from cgratio.analysis.facts import Analysis, Bottleneck, Curve, Optimum, Origin, Point, Quantity
 from cgratio.analysis.identify import Finding, identify
 from cgratio.analysis.notes import fit_notes, service_time_note, sweep_notes
 from cgratio.analysis.points import make_points
@@ -24,6 +24,7 @@ from cgratio.analysis.ratio import (
 from cgratio.analysis.trials import Trial, read_trials
 from cgratio.analysis.workloads import Workload, observe, split_workloads
 from cgratio.results.store import Results
+from cgratio.results.words import Part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,7 @@ def analyse(results: Results) -> Analysis:
     return Analysis(
         sweep=_name(results),
         host=", ".join(dict.fromkeys(trial.host for trial in trials)) or _manifest_host(results.manifest),
-        answer=_answer(found, trials=trials),
+        answer=_answer(found, points=points, trials=trials),
         points=points,
         curves=tuple(curve for result in found for curve in result.curves),
         optima=tuple(optimum for result in found for optimum in (result.rate, result.energy)),
@@ -75,7 +76,8 @@ def _workload(workload: Workload, *, manifest: Mapping[str, Any]) -> _Result:
     amount = reference_amount(workload)
     accelerator = counting.accelerator(workload)
     unit = f"threads/{accelerator}"
-    threads = crossing(finding, tested=tested, amount=amount, unit=unit)
+    most = most_threads(workload)
+    threads = crossing(finding, tested=tested, threads=most, amount=amount, unit=unit)
     energy = energy_optimum(finding.fit, workload=workload, unit=unit)
 
     def optimum(goal: str, quantity: Quantity, near: tuple[int, ...]) -> Optimum:
@@ -92,7 +94,7 @@ def _workload(workload: Workload, *, manifest: Mapping[str, Any]) -> _Result:
             group=workload.varying,
         )
 
-    near = near_optimal(finding, optimum=threads, threads=most_threads(workload), amount=amount)
+    near = near_optimal(finding, optimum=threads, threads=most, amount=amount)
     known = threads.value is not None
     check = service_time_note(workload, threads=threads)
     curves: tuple[Curve, ...] = ()
@@ -115,11 +117,19 @@ def _only_demand(finding: Finding) -> bool:
     return finding.supply_reason is not None and finding.demand_reason is None
 
 
-def _answer(found: list[_Result], *, trials: tuple[Trial, ...]) -> str:
+def _answer(found: list[_Result], *, points: tuple[Point, ...], trials: tuple[Trial, ...]) -> str:
     if not found:
         return f"No valid trial among {len(trials)}: there is nothing to measure a ratio from."
     first = found[0]
+    metered = [
+        point
+        for point in points
+        if point.samples_per_joule.value is not None
+        and point.axes["part"] == Part.WHOLE
+        and all(point.axes.get(axis) in {value, None} for axis, value in first.workload.varying.items())
+    ]
     return words.answer(
+        best=max(metered, key=lambda point: point.samples_per_joule.value or 0.0, default=None),
         key=first.workload.key,
         rate=first.rate,
         energy=first.energy,

@@ -37,8 +37,26 @@ def find_bottleneck(*, part: Part, shares: Mapping[str, float]) -> tuple[Bottlen
     device = shares.get("device_busy")
     if device is not None:
         evidence = f"device busy {device:.0%}"
-        return _compare(env=env, device=device, evidence=evidence)
+        limit, evidence = _compare(env=env, device=device, evidence=evidence)
+        driver = _driver(shares)
+        if limit is Bottleneck.ACTORS and driver:
+            return Bottleneck.ACCELERATOR, f"{evidence}, {driver}"
+        return limit, evidence
     return _without_device_time(env=env, shares=shares)
+
+
+def _driver(shares: Mapping[str, float]) -> str | None:
+    """The loop that drives the accelerator and is itself full, in words; None if neither is.
+
+    Then more actors would not help, though neither processors nor the accelerator are busy all the time:
+    each item of work waits for its turn in that loop.
+    """
+    held = shares.get("backpressure", 0.0)
+    if "wait_batch" in shares and 1.0 - shares["wait_batch"] - held >= BUSY:
+        return f"the loop that drives inference busy {1.0 - shares['wait_batch'] - held:.0%}"
+    if shares.get("learner", 0.0) >= BUSY and held >= HELD_BACK:
+        return f"the learner's loop busy {shares['learner']:.0%}, which holds the actors back"
+    return None
 
 
 def _compare(*, env: float | None, device: float, evidence: str) -> tuple[Bottleneck, str]:

@@ -70,12 +70,14 @@ def most_threads(workload: Workload) -> float:
     return max((trial.threads for trial in workload.trials if trial.threads), default=1.0)
 
 
-def crossing(finding: Finding, *, tested: Range | None, amount: float, unit: str) -> Quantity:
+def crossing(finding: Finding, *, tested: Range | None, threads: float, amount: float, unit: str) -> Quantity:
     """Threads for each accelerator at which supply meets demand.
 
     Args:
         finding: the fit and what it may be asked.
         tested: range of c/a that trials covered.
+        threads: the most that trials had. No threads supply nothing, which is known without a trial, so all
+            up to this many is within the tested range.
         amount: accelerators a at which they are compared.
         unit: as printed.
     """
@@ -104,7 +106,7 @@ def crossing(finding: Finding, *, tested: Range | None, amount: float, unit: str
         )
     value = math.exp(optimize.brentq(gap, math.log(least), math.log(most), xtol=1e-10))
     low, high, reason = _interval(fit, value=value, amount=amount, least=least, most=most)
-    origin = Origin.FITTED if tested.holds(value) else Origin.EXTRAPOLATED
+    origin = Origin.FITTED if value * amount <= threads * (1.0 + 1e-9) else Origin.EXTRAPOLATED
     return Quantity(value=value, low=low, high=high, unit=unit, origin=origin, reason=reason)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cgratio.analysis.facts import Optimum, Origin, Quantity
+from cgratio.analysis.facts import Optimum, Origin, Point, Quantity
 
 
 def number(value: float, *, digits: int = 3) -> str:
@@ -43,7 +43,13 @@ def workload_name(key: dict[str, Any]) -> str:
 
 
 def answer(
-    *, key: dict[str, Any], rate: Optimum, energy: Optimum, accelerator: str, others: tuple[Optimum, ...]
+    *,
+    key: dict[str, Any],
+    rate: Optimum,
+    energy: Optimum,
+    best: Point | None,
+    accelerator: str,
+    others: tuple[Optimum, ...],
 ) -> str:
     """The finding in one sentence.
 
@@ -51,6 +57,7 @@ def answer(
         key: the workload's axis values.
         rate: its optimum for samples/s.
         energy: its optimum for samples/J.
+        best: the whole point of most samples/J; None where there are no joules.
         accelerator: what one accelerator is.
         others: optima for samples/s of the sweep's other workloads.
     """
@@ -64,8 +71,14 @@ def answer(
             " with fewer the environments limit it, with more the accelerator does"
         )
     joules = energy.threads_per_accelerator
+    if best is not None:
+        text += (
+            f"; at best it makes {interval(best.samples_per_joule)} samples/J ({best.boundary}) "
+            f"with {best.axes.get('actors')} actors"
+        )
     if joules.value is None:
-        text += f"; for samples per joule: unknown ({joules.reason})"
+        what = "the best ratio for samples per joule" if best else "for samples per joule"
+        text += f"; {what}: unknown ({joules.reason})"
     else:
         origin = " (modelled energy)" if joules.origin is Origin.MODELLED else ""
         text += (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import signal
 import sys
 from typing import Annotated
@@ -48,6 +49,10 @@ def main() -> None:
     """Runs the command line; the exit codes are those of docs/exit-codes.md."""
     signal.signal(signal.SIGINT, _end)
     signal.signal(signal.SIGTERM, _end)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A name that the terminal's encoding does not have must not end a command.
+            stream.reconfigure(errors="backslashreplace")
     app()
 
 

@@ -93,7 +93,8 @@ def _finished(row: dict[str, Any], state: State) -> str:
         return f"{head} {row['status_reason'] or ', '.join(row['verdict'])}"
     half_width = row["samples_per_s_half_width"]
     within = f" +-{half_width / row['samples_per_s']:.1%}" if half_width is not None else ""
-    watts = f", {row['power_w']:.1f} W" if row["power_w"] is not None else ""
+    boundary = row["samples_per_joule_boundary"]
+    watts = f", {row['power_w']:.1f} W ({boundary})" if row["power_w"] is not None else ""
     verdict = "" if row["verdict"] == ["valid"] else f" ({', '.join(row['verdict'])})"
     rate = f"{row['samples_per_s']:,.0f} samples/s{within}{watts}{verdict}"
     return f"{head} {rate}; {_duration(state.left_s)} left"

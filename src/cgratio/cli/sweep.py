@@ -90,5 +90,5 @@ def _print_plan(plan: Plan, folder: Path) -> None:
         console.print(f"note: {escape(note)}")
     console.print(
         f"{len(plan.points)} points x {plan.spec.replicates} replicates = {len(plan.trials)} trials, "
-        f"at most {plan.most_s / 60:.1f} min, into {escape(str(folder))}; nothing was run"
+        f"about {plan.most_s / 60:.1f} min if none stops early, into {escape(str(folder))}; nothing was run"
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 from cgratio.machine.processes import adopt_orphans, end_descendants
 from cgratio.trial.request import TrialRequest
 
-_GRACE_S = 20.0  # a supervisor that was told to stop ends its workload first
+_GRACE_S = 7.0  # a supervisor that was told to stop ends its workload first
 
 
 class LocalLauncher:

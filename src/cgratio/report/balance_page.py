@@ -49,7 +49,7 @@ def crossings(supply: Curve, demand: Curve) -> tuple[Crossing, ...]:
         threads = _reach(supply.x, supply.y, wanted)
         outside = not demand.measured_low <= amount <= demand.measured_high
         if threads is not None:
-            outside = outside or not supply.measured_low <= threads <= supply.measured_high
+            outside = outside or threads > supply.measured_high  # no threads supply nothing: known untested
         found.append(
             Crossing(
                 amount=amount,
@@ -255,8 +255,5 @@ def _lead(supply: Curve | None, demand: Curve | None, met: tuple[Crossing, ...])
     text = f"For {_of(last.amount, demand)}, supply meets demand at {wording.number(last.threads)} threads"
     if last.low is not None and last.high is not None:
         text += f" ({wording.number(last.low)} to {wording.number(last.high)}, from the edges of both bands)"
-    tag = ""
-    if last.is_extrapolated:
-        fewer = supply is not None and last.threads < supply.measured_low
-        tag = ", below the fewest threads measured" if fewer else ", extrapolated"
+    tag = ", extrapolated" if last.is_extrapolated else ""
     return f"{text}{tag}. With fewer the accelerator waits; with more the environments wait."

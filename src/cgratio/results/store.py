@@ -95,14 +95,14 @@ def write_rows(path: Path, table_schema: pa.Schema, rows: Iterable[Mapping[str, 
     write_whole(path, sink.getvalue().to_pybytes())
 
 
-def append_journal(folder: Path, entry: Mapping[str, Any]) -> None:
-    """Appends one line to the journal and makes it durable before it returns."""
-    line = json.dumps(entry, allow_nan=False, ensure_ascii=False) + "\n"
+def append_journal(folder: Path, *entries: Mapping[str, Any]) -> None:
+    """Appends a line for each entry to the journal and makes them durable before it returns."""
+    lines = "".join(json.dumps(entry, allow_nan=False, ensure_ascii=False) + "\n" for entry in entries)
     path = folder / JOURNAL
     torn = path.exists() and path.stat().st_size > 0 and not _ends_with_newline(path)
     with path.open("ab") as file:
         # A line that a crash cut short is closed first, so that it spoils only itself.
-        file.write((b"\n" if torn else b"") + line.encode())
+        file.write((b"\n" if torn else b"") + lines.encode())
         file.flush()
         os.fsync(file.fileno())
 
@@ -173,6 +173,14 @@ def finished_trial_ids(folder: Path) -> Iterator[str]:
             yield from _read(path, schema.TRIALS).column("trial_id").to_pylist()
         except (OSError, pa.ArrowException):
             continue
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest; empty when there is none that can be read."""
+    try:
+        return dict(json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return {}
 
 
 def read_trial(folder: Path, trial_id: str) -> dict[str, Any] | None:

@@ -54,6 +54,9 @@ class Document:
 def located(path: Path, error: SpecError) -> SpecError:
     """The same error with the file, and the line where its axis value stands if the file names it."""
     document = read_document(path)
+    if error.axis == "exclude" and error.value in document.value.get("exclude", []):
+        place: tuple[int | str, ...] = ("exclude", document.value["exclude"].index(error.value))
+        return SpecError(f"{document.where(place)}: {error}")
     grids = document.value.get("axes")
     for number, grid in enumerate(grids if isinstance(grids, list) else [grids]):
         for name in AXIS_NAMES.get(error.axis or "", (error.axis or "",)):

@@ -72,12 +72,14 @@ def prepare(folder: Path, plan: Plan, *, resume: bool, allow_drift: bool) -> set
         FolderError: the folder holds a sweep and `resume` is not set, or another sweep, or one of another
             host or other software versions and drift is not allowed.
     """
-    journal = store.read_journal(folder)
-    if not journal and not (folder / store.MANIFEST).exists():
+    finished = set(store.finished_trial_ids(folder))
+    if not finished and not (folder / store.MANIFEST).exists():
+        # Fresh, or a sweep was killed before it had described itself: the manifest comes last.
         _describe(folder, plan)
         return set()
     if not resume:
         raise FolderError(f"{folder}: holds a sweep already; continue it with --resume, or use another --out")
+    journal = store.read_journal(folder)
     planned = {entry["trial_id"] for entry in journal if entry.get("state") == "planned"}
     asked = {trial.trial_id for trial in plan.trials}
     if planned and planned != asked:
@@ -87,15 +89,22 @@ def prepare(folder: Path, plan: Plan, *, resume: bool, allow_drift: bool) -> set
             f"{folder / store.SPEC}"
         )
     _check_drift(folder, plan, allow_drift=allow_drift)
-    if not planned or not (folder / store.MANIFEST).exists():
-        _describe(folder, plan)  # it was killed before it had described itself
-    return set(store.finished_trial_ids(folder))
+    last = {entry["trial_id"]: entry["state"] for entry in journal}
+    for trial_id in sorted(finished):
+        row = store.read_trial(folder, trial_id)
+        if row and last.get(trial_id) != row["status"]:
+            # The sweep was killed between the row and its line.
+            note(folder, state=row["status"], trial_id=trial_id, reason=row["status_reason"])
+    return finished
 
 
 def note(folder: Path, *, state: str, trial_id: str, reason: str | None = None) -> None:
     """Writes one line of the journal."""
-    entry = {"state": state, "trial_id": trial_id, "at": datetime.now(UTC).isoformat()}
-    store.append_journal(folder, entry | ({"reason": reason} if reason else {}))
+    store.append_journal(folder, _entry(state, trial_id) | ({"reason": reason} if reason else {}))
+
+
+def _entry(state: str, trial_id: str) -> dict[str, str]:
+    return {"state": state, "trial_id": trial_id, "at": datetime.now(UTC).isoformat()}
 
 
 def _describe(folder: Path, plan: Plan) -> None:
@@ -104,8 +113,7 @@ def _describe(folder: Path, plan: Plan) -> None:
     spec = plan.spec.model_dump(mode="json")
     text = yaml.safe_dump(spec, sort_keys=False, allow_unicode=True)
     store.write_whole(folder / store.SPEC, text.encode())
-    for trial in plan.trials:
-        note(folder, state="planned", trial_id=trial.trial_id)
+    store.append_journal(folder, *(_entry("planned", trial.trial_id) for trial in plan.trials))
     store.write_json(folder / store.MANIFEST, _manifest(plan, spec))
 
 
@@ -136,7 +144,7 @@ def _manifest(plan: Plan, spec: dict[str, Any]) -> dict[str, Any]:
 def _check_drift(folder: Path, plan: Plan, *, allow_drift: bool) -> None:
     if allow_drift:
         return
-    manifest = store.load(folder).manifest if (folder / "trials").is_dir() else {}
+    manifest = store.read_manifest(folder)
     mine = {"host_id": plan.host.facts.id, "software_id": software_id(plan.host)}
     for name, value in mine.items():
         if manifest.get(name, value) != value:

@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from cgratio.machine.fingerprint import HostFacts
-from cgratio.machine.gpus import Gpu
+from cgratio.machine.gpus import Gpu, GpuSelectionError, resolve_visible
 from cgratio.machine.host import Host, read_host
 from cgratio.machine.topology import Topology
 from cgratio.sweep.document import SpecError
@@ -67,13 +67,19 @@ def read_sweep_host(*, environments: Iterable[str], networks: Iterable[str]) -> 
     Raises:
         SpecError: an environment or a network does not exist, or the visible GPUs are named wrongly.
     """
-    host = read_host(
-        cuda_visible_devices=os.environ.get("CUDA_VISIBLE_DEVICES"),
-        device_order=os.environ.get("CUDA_DEVICE_ORDER", "FASTEST_FIRST"),
-    )
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    order = os.environ.get("CUDA_DEVICE_ORDER", "FASTEST_FIRST")
+    host = read_host(cuda_visible_devices=visible, device_order=order)
+    if host.inventory.gpus:
+        try:
+            resolve_visible(host.inventory.gpus, visible, device_order=order)
+        except GpuSelectionError as error:
+            # `doctor` shows such a host; a sweep must not go on without the GPU that was meant.
+            raise SpecError(f"CUDA_VISIBLE_DEVICES={visible}: {error}") from error
     probe = _ask_workload(environments=environments, networks=networks)
-    for error in probe.errors:
-        raise SpecError(error["message"], axis=error["axis"], value=error["value"])
+    if probe.errors:
+        first = probe.errors[0]
+        raise SpecError(first["message"], axis=first["axis"], value=first["value"])
     return SweepHost(
         host=host,
         cuda=probe.cuda and bool(host.visible),

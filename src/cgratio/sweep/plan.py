@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import itertools
 import json
@@ -54,7 +55,7 @@ class Plan:
 
     @property
     def most_s(self) -> float:
-        """The longest that the trials can take, launches included."""
+        """What the trials take if none stops early, launches included; a slow host takes longer."""
         return len(self.trials) * (self.spec.trial.max_s + _SETUP_S)
 
     def requests(self, folder: Path) -> Iterator[tuple[PlannedTrial, TrialRequest]]:
@@ -75,7 +76,9 @@ def make_plan(spec: Spec, host: SweepHost) -> Plan:
     _check_size(spec)
     points = _points(spec, host)
     if not points:
-        raise SpecError("no point is left: the grid is empty after `exclude`; loosen an expression")
+        first = spec.exclude[0]
+        message = "no point is left: the grid is empty after `exclude`; loosen an expression"
+        raise SpecError(message, axis="exclude", value=first)
     for point in points:
         _check_point(point, host)
     return Plan(
@@ -110,6 +113,12 @@ def _ordered(spec: Spec, points: list[AxisValues]) -> Iterator[PlannedTrial]:
 
 
 def _notes(host: SweepHost) -> tuple[str, ...]:
+    if host.host.inventory.gpus and not host.cuda:
+        return (f"this host has a GPU that is not used: {host.cuda_reason}", *_quota_note(host))
+    return _quota_note(host)
+
+
+def _quota_note(host: SweepHost) -> tuple[str, ...]:
     if host.facts.quota_cpus is not None and host.facts.quota_cpus < len(host.allowed):
         allowed = len(host.allowed)
         return (f"a CFS quota grants {host.facts.quota_cpus:g} CPUs of time over {allowed} allowed CPUs",)
@@ -142,11 +151,24 @@ def _expand(grid: Axes, host: SweepHost) -> Iterator[AxisValues]:
             point["device"] = "cuda" if host.cuda else "cpu"
         if point["gpus"] == AUTO:
             point["gpus"] = 1 if point["device"] == "cuda" else 0
-        if point["inference_batch"] == AUTO:
-            point["inference_batch"] = max(1, min(64, point["actors"] // 2))
-        for device_cpus in _device_cpus(point, host):
-            for actor_cpus in _actor_cpus(point, host, device_cpus=device_cpus):
-                yield _without_meaningless(point | {"device_cpus": device_cpus, "actor_cpus": actor_cpus})
+        for actors in _actors(point, host):
+            batch = (
+                max(1, min(64, actors // 2)) if point["inference_batch"] == AUTO else point["inference_batch"]
+            )
+            sized = point | {"actors": actors, "inference_batch": batch}
+            for device_cpus in _device_cpus(sized, host):
+                for actor_cpus in _actor_cpus(sized, host, device_cpus=device_cpus):
+                    yield _without_meaningless(sized | {"device_cpus": device_cpus, "actor_cpus": actor_cpus})
+
+
+def _actors(point: AxisValues, host: SweepHost) -> list[int]:
+    """Five counts from one to twice the CPUs, 16 at least; parts and shares of the job take only the last."""
+    if point["actors"] != AUTO:
+        return [point["actors"]]
+    doublings = max(4, min(10, math.ceil(math.log2(2 * len(host.allowed)))))
+    if point["part"] != Part.WHOLE or point["sm_share"] < 1:
+        return [2**doublings]
+    return sorted({2 ** round(step * doublings / 4) for step in range(5)})
 
 
 def _device_cpus(point: AxisValues, host: SweepHost) -> list[int]:
@@ -163,8 +185,9 @@ def _device_cpus(point: AxisValues, host: SweepHost) -> list[int]:
 def _actor_cpus(point: AxisValues, host: SweepHost, *, device_cpus: int) -> list[int]:
     if point["actor_cpus"] != AUTO:
         return [point["actor_cpus"]]
-    most = len(host.allowed) - (0 if point["part"] == Part.SUPPLY else device_cpus)
-    return sorted({max(1, most), max(1, most // 2), max(1, most // 4)})
+    left = len(host.allowed) - (0 if point["part"] == Part.SUPPLY else device_cpus)
+    most = max(1, min(left, point["actors"]))  # a thread without an actor would have nothing to step
+    return sorted({most, max(1, most // 2)}) if point["part"] == Part.SUPPLY else [most]
 
 
 def _without_meaningless(point: AxisValues) -> AxisValues:
@@ -184,17 +207,25 @@ class _NotApplicableError(Exception):
 def _holds(expression: str, point: AxisValues) -> bool:
     def value(node: Any) -> Any:
         if node.id not in point:
-            raise SpecError(f"exclude: {expression!r} names {node.id}; axes are {', '.join(point)}")
+            raise SpecError(
+                f"exclude: {expression!r} names {node.id}; axes are {', '.join(point)}",
+                axis="exclude",
+                value=expression,
+            )
         if point[node.id] is None:
             raise _NotApplicableError
         return point[node.id]
 
+    evaluator = simpleeval.SimpleEval(names=value, functions={})
+    for kind in (ast.Call, ast.Attribute):  # an expression compares axes; it runs nothing
+        evaluator.nodes.pop(kind, None)
     try:
-        return bool(simpleeval.simple_eval(expression, names=value))
+        return bool(evaluator.eval(expression))
     except _NotApplicableError:
         return False
     except (simpleeval.InvalidExpression, SyntaxError, TypeError, ArithmeticError) as error:
-        raise SpecError(f"exclude: {expression!r} is not an expression over axes: {error}") from error
+        message = f"exclude: {expression!r} is not an expression over axes: {error}"
+        raise SpecError(message, axis="exclude", value=expression) from error
 
 
 def _check_point(point: AxisValues, host: SweepHost) -> None:

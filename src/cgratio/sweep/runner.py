@@ -117,7 +117,9 @@ def _run_trial(
                 except subprocess.TimeoutExpired:
                     continue
     except BaseException:  # Ctrl-C and SIGTERM too
-        note(folder, state=Status.INTERRUPTED, trial_id=trial_id)
+        # It may have stored its row just before it was told to stop: then it is finished.
+        stored = store.read_trial(folder, trial_id)
+        note(folder, state=stored["status"] if stored else Status.INTERRUPTED, trial_id=trial_id)
         raise
     if store.read_trial(folder, trial_id) is None:
         # The supervisor itself failed: this too is a result of the trial, and so it gets its row.

@@ -42,7 +42,7 @@ class Axes(_Strict):
     environment: list[str] = ["Pong-v5"]
     network: list[str] = ["nature_cnn"]
     device: list[Literal["auto", "cpu", "cuda"]] = [AUTO]
-    actors: list[Count] = [16]
+    actors: list[Count | Auto] = [16]
     actor_cpus: list[Count | Auto] = [AUTO]
     device_cpus: list[Count | Auto] = [AUTO]
     pinning: list[Pinning] = [Pinning.COMPACT]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from cgratio.results.words import Part
@@ -73,6 +74,15 @@ class TrainerConfig:
             raise TrainerError(
                 f"inference_batch is {self.inference_batch}; it must be between 1 and actors={self.actors}"
             )
+        if self.device not in {"cpu", "cuda"}:
+            raise TrainerError(f"device is {self.device!r}; it must be cpu or cuda")
+        if self.precision not in {"auto", "fp32", "bf16"}:
+            raise TrainerError(f"precision is {self.precision!r}; it must be auto, fp32 or bf16")
+        if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
+            raise TrainerError(f"learning_rate is {self.learning_rate}; it must be a number above 0")
+        for name in ("discount", "value_cost", "entropy_cost", "rho_clip", "c_clip", "max_gradient_norm"):
+            if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
+                raise TrainerError(f"{name} is {getattr(self, name)}; it must be a number, 0 or more")
         if not 0 < self.sm_share <= 1:
             raise TrainerError(f"sm_share is {self.sm_share}; it must be above 0 and at most 1")
         if self.sm_share < 1 and self.device != "cpu":

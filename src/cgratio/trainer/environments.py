@@ -61,6 +61,7 @@ class Environments(Protocol):
     """Many environments, stepped asynchronously."""
 
     facts: EnvironmentFacts
+    count: int  # instances that exist
     threads: frozenset[int]  # kernel ids of the threads that step them
 
     def receive(self) -> Outcomes:
@@ -72,7 +73,7 @@ class Environments(Protocol):
         ...
 
     def close(self) -> None:
-        """Ends the threads."""
+        """Gives the environments up; envpool's idle threads end with the process."""
         ...
 
 
@@ -100,6 +101,7 @@ class EnvPoolEnvironments:
         )
         self.threads = thread_ids() - before
         self.facts = _facts(self._pool, config.environment)
+        self.count = len(self._pool)
         self._ended = np.ones(
             config.actors, dtype=np.bool_
         )  # before its first reset each is between episodes
@@ -153,6 +155,7 @@ class EndlessEnvironments:
             source.send(actions, outcomes.ids)
         source.close()
         self._size = config.batch
+        self.count = config.actors  # lanes: each stands for one instance
         self._lanes = np.arange(config.actors, dtype=np.int32)
         self._fresh = np.ones(config.actors, dtype=np.bool_)
         self._turn = 0

@@ -20,7 +20,7 @@ from cgratio.results.words import Part
 from cgratio.trainer import networks
 from cgratio.trainer.acting import ActorLoop, NetworkPolicy, Policy, RandomPolicy
 from cgratio.trainer.clock import Allowance, ProcessorTime, monotonic
-from cgratio.trainer.config import TrainerConfig
+from cgratio.trainer.config import TrainerConfig, TrainerError
 from cgratio.trainer.environments import (
     EndlessEnvironments,
     EnvironmentFacts,
@@ -46,7 +46,6 @@ class Progress:
         episodes: finished. recent_return: mean of the last 100 episodes, None before the first.
         environment_cpu_s, device_cpu_s: processor time of the two sides.
         stages: wall seconds by stage of actor loop and learner.
-        losses: of the last update.
     """
 
     time_s: float
@@ -61,7 +60,6 @@ class Progress:
     environment_cpu_s: float
     device_cpu_s: float
     stages: dict[str, float]
-    losses: dict[str, float]
 
 
 class Impala:
@@ -78,6 +76,8 @@ class Impala:
     def __init__(self, config: TrainerConfig) -> None:
         """Builds everything; all that happens before `run` is that environments reset."""
         self.config = config
+        if config.device == "cuda" and config.part != Part.SUPPLY and not torch.cuda.is_available():
+            raise TrainerError("device is cuda, but torch sees no GPU here; use cpu")
         self.environments: Environments
         if config.part == Part.DEMAND:
             self.environments = EndlessEnvironments(config)
@@ -108,7 +108,7 @@ class Impala:
             example = example.to(config.device)
             self.precision = choose_precision(config.precision, self.network, example)
             weights = SharedWeights(self.network, precision=self.precision)
-            self._store = UnrollStore(config, facts, pinned=config.device == "cuda")
+            self._store = UnrollStore(config, facts)
             self._learner = Learner(config=config, weights=weights, store=self._store, allowance=allowance)
             policy = NetworkPolicy(weights, seed=config.seed)
         self._loop = ActorLoop(
@@ -185,7 +185,6 @@ class Impala:
             environment_cpu_s=self._processor_time.environments_s(),
             device_cpu_s=self._processor_time.device_s(),
             stages={**loop.clock.seconds, **(learner.clock.seconds if learner else {})},
-            losses=learner.losses if learner else {},
         )
 
     def _learn(self, samples: int | None) -> None:

@@ -34,7 +34,6 @@ class Learner:
         self.samples = 0
         self.lag_sum = 0.0  # over samples
         self.lag_max = 0
-        self.losses: dict[str, float] = {}
 
     @property
     def updates(self) -> int:
@@ -91,8 +90,3 @@ class Learner:
         torch.nn.utils.clip_grad_norm_(self._weights.network.parameters(), config.max_gradient_norm)
         with self._weights.writing():
             self._optimiser.step()
-        self.losses = {
-            "policy_loss": float(policy_loss.detach()),
-            "value_loss": float(value_loss.detach()),
-            "entropy": float(entropy.detach()),
-        }

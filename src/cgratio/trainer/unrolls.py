@@ -64,14 +64,8 @@ class UnrollStore:
     writer waits: that bounds the memory and the policy lag.
     """
 
-    def __init__(self, config: TrainerConfig, facts: EnvironmentFacts, *, pinned: bool = False) -> None:
-        """Reserves the memory.
-
-        Args:
-            config: of the run.
-            facts: of the environment.
-            pinned: page-lock the memory, so that a GPU copies from it directly.
-        """
+    def __init__(self, config: TrainerConfig, facts: EnvironmentFacts) -> None:
+        """Reserves the memory for observations as `facts` describes them."""
         self._length = config.unroll_length
         self._batch = config.learner_batch
         self._discount = config.discount
@@ -80,7 +74,7 @@ class UnrollStore:
         slots = config.actors + 2 * config.learner_batch
         time = self._length
         dtype = torch.from_numpy(np.empty(0, facts.dtype)).dtype
-        self._observations = torch.zeros((slots, time + 1, *facts.shape), dtype=dtype, pin_memory=pinned)
+        self._observations = torch.zeros((slots, time + 1, *facts.shape), dtype=dtype)
         self._rows = self._observations.numpy()
         self._actions = np.zeros((slots, time), dtype=np.int64)
         self._logits = np.zeros((slots, time, facts.actions), dtype=np.float32)
@@ -95,7 +89,6 @@ class UnrollStore:
         self._slot = np.arange(config.actors)  # the slot that each actor writes
         self._position = np.zeros(config.actors, dtype=np.int64)  # and where in it
         self._closed = threading.Event()
-        self.memory_bytes = int(self._observations.nbytes)
 
     def record(self, outcomes: Outcomes, decisions: Decisions, *, waiting: Callable[[], None]) -> int:
         """Writes one batch: the transitions that ended, then the decisions that begin the next.

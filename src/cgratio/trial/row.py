@@ -125,11 +125,29 @@ def _verdict(request: TrialRequest, seen: Observed, *, steady_windows: int) -> l
         reasons.append("affinity_drift")
     if not _granted(request, seen):
         reasons.append("placement_not_granted")
+    if _used_more_than_its_share(request, seen):
+        reasons.append("share_not_granted")
     return reasons or [VALID]
 
 
+_SHARE_SLACK = 1.1  # an allowance lets a burst through and is settled after each piece of work
+
+
+def _used_more_than_its_share(request: TrialRequest, seen: Observed) -> bool:
+    share = request.axes["sm_share"]
+    if share is None or share == 1 or len(seen.marks) < 2:
+        return False
+    whole = between(seen.marks[0], seen.marks[-1])
+    granted = request.device_cpus * share * whole.duration_s
+    return whole.device_cpu_s is not None and whole.device_cpu_s > _SHARE_SLACK * granted
+
+
 def _granted(request: TrialRequest, seen: Observed) -> bool:
-    """Whether the masks that were read back are the ones that were asked for."""
+    """Whether the GPUs and the masks that were read back are the ones that were asked for."""
+    if seen.ready and request.axes["part"] != Part.SUPPLY:
+        asked, read = ({_bare(uuid) for uuid in uuids} for uuids in (request.gpu_uuids, seen.ready.gpu_uuids))
+        if asked != read:
+            return False
     if not seen.ready or not seen.assignment or not seen.assignment.pinned:
         return True
     actors = seen.assignment.actor_cpus
@@ -140,6 +158,11 @@ def _granted(request: TrialRequest, seen: Observed) -> bool:
     return True
 
 
+def _bare(uuid: str) -> str:
+    """A UUID without `GPU-` or `MIG-`: CUDA does not say which of the two a device is."""
+    return uuid.removeprefix("GPU-").removeprefix("MIG-").lower()
+
+
 def _placement_columns(request: TrialRequest, seen: Observed) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     if seen.assignment:
@@ -147,7 +170,7 @@ def _placement_columns(request: TrialRequest, seen: Observed) -> dict[str, Any]:
     if seen.ready:
         part = request.axes["part"]
         columns |= {
-            "observed_actors": request.axes["actors"],
+            "observed_actors": seen.ready.actors,
             "observed_actor_threads": seen.ready.actor_threads,
             "observed_actor_cpu_list": seen.ready.actor_cpu_list,
             "observed_device_cpu_list": None if part == Part.SUPPLY else seen.ready.device_cpu_list,
@@ -198,7 +221,7 @@ def _share_columns(request: TrialRequest, seen: Observed, *, whole: Window) -> d
     if part != Part.DEMAND and whole.environment_cpu_s is not None:
         columns["env_cpu_s"] = whole.environment_cpu_s
         columns["env_s_per_sample"] = _ratio(whole.environment_cpu_s, whole.samples)
-        columns["share_env"] = whole.environment_cpu_s / (seen.ready.actor_threads * wall)
+        columns["share_env"] = whole.environment_cpu_s / (request.actor_cpus * wall)
     if part == Part.SUPPLY:
         # What is left of the loop is inference's place-holder: its time is not an inference's.
         columns.pop("share_inference", None)
@@ -208,13 +231,14 @@ def _share_columns(request: TrialRequest, seen: Observed, *, whole: Window) -> d
         columns["device_cpu_s"] = whole.device_cpu_s
         columns["device_s_per_sample"] = _ratio(whole.device_cpu_s, whole.samples)
         columns["device_busy_share"] = whole.device_cpu_s / (request.device_cpus * share * wall)
+        # The share is a limit that the trainer keeps to; a trial that used more is not valid (see _verdict).
         columns["observed_sm_share"] = share
     else:
         utilisation = _mean(seen, "gpu_utilisation", whole)
         columns["device_busy_share"] = utilisation
-        columns["observed_sm_share"] = 1.0
+        columns["observed_sm_share"] = 1.0 if seen.ready.sm_count else None  # CUDA grants whole cards
         if utilisation is None:
-            columns["device_busy_share_reason"] = seen.missing.get("gpu_utilisation", "no reading")
+            columns["device_busy_share_reason"] = _missing(seen, "gpu_utilisation") or "no reading"
     return columns
 
 
@@ -267,7 +291,7 @@ def _covariate_columns(seen: Observed, *, whole: Window) -> dict[str, Any]:
     reason = None
     if frequency is None:
         frequency = _mean(seen, "cpu_frequency_cpuinfo", whole)
-        why = seen.missing.get("cpu_frequency", "no reading")
+        why = _missing(seen, "cpu_frequency") or "no reading"
         reason = why if frequency is None else f"as /proc/cpuinfo states it, since cpufreq is missing: {why}"
     rss = [value for _, sensor, _, value, _ in seen.readings if sensor == "process_rss"]
     temperatures = _values(seen, "gpu_temperature", whole)
@@ -281,7 +305,7 @@ def _covariate_columns(seen: Observed, *, whole: Window) -> dict[str, Any]:
         "gpu_temperature_max_c": max(temperatures, default=None),
         "gpu_utilisation_mean": _mean(seen, "gpu_utilisation", whole),
         "gpu_throttle_reasons": sorted(throttles) if temperatures else None,
-        "gpu_reason": None if temperatures else seen.missing.get("gpu_temperature", "no GPU in this trial"),
+        "gpu_reason": None if temperatures else _missing(seen, "gpu_temperature") or "no GPU in this trial",
         "peak_rss_bytes": int(max(rss)) if rss else None,
     }
 
@@ -297,6 +321,12 @@ def _values(seen: Observed, sensor: str, whole: Window) -> list[float]:
 def _mean(seen: Observed, sensor: str, whole: Window) -> float | None:
     values = _values(seen, sensor, whole)
     return fmean(values) if values else None
+
+
+def _missing(seen: Observed, sensor: str) -> str | None:
+    """Why a sensor, or the first of its devices that failed, gave no reading."""
+    keys = (key for key in seen.missing if key == sensor or key.startswith(f"{sensor}/"))
+    return next((seen.missing[key] for key in keys), None)
 
 
 def _ratio(part: float, of: float) -> float | None:

@@ -31,7 +31,7 @@ from cgratio.trial.request import TrialRequest
 from cgratio.trial.row import Observed, telemetry_rows, trial_row, window_rows
 from cgratio.trial.windows import StopReason, WindowCutter, stop_reason
 from cgratio.workload import training
-from cgratio.workload.protocol import Count, Failure, Final, Ready, decode
+from cgratio.workload.protocol import Count, Failure, Final, Message, Ready, decode
 
 _TICK_S = 0.25
 _FINAL_MAX_S = 15.0  # a learner update in flight must end before the workload can
@@ -218,21 +218,27 @@ class _Children:
             self._listen(_TICK_S)
         if self._seen.final is None:
             raise _EndedEarlyError(self._why_ended())
-        self._seen.exit_code = self._workload.wait(timeout=_FINAL_MAX_S)
+        try:
+            code = self._workload.wait(timeout=_FINAL_MAX_S)
+        except subprocess.TimeoutExpired:
+            return  # it has measured and said so; what still hangs in it is ended with everything else
+        _, self._seen.exit_code, self._seen.exit_signal = exit_reason(code)
 
     def _listen(self, timeout_s: float) -> None:
         for key, _ in self._selector.select(timeout_s):
             lines: _Lines = key.data
             for line in lines.read():
-                if lines is self._progress:
-                    self._hear_workload(line)
-                else:
-                    self._hear_sampler(json.loads(line))
+                try:
+                    if lines is self._progress:
+                        self._hear_workload(decode(line))
+                    else:
+                        self._hear_sampler(json.loads(line))
+                except ValueError as error:
+                    raise _EndedEarlyError(f"protocol: {error}") from error
             if lines.ended:
                 self._selector.unregister(lines.stream)
 
-    def _hear_workload(self, line: bytes) -> None:
-        message = decode(line)
+    def _hear_workload(self, message: Message) -> None:
         if isinstance(message, Ready):
             self._seen.ready = message
         elif isinstance(message, Final):

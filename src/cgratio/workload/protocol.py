@@ -20,7 +20,8 @@ class Ready:
     Attributes:
         time_s: monotonic clock.
         frame_skip: frames in one sample.
-        actor_threads: number of threads that step environments.
+        actors: environment instances that were made.
+        actor_threads: threads on the environments' side, the few that only allocate included.
         actor_cpu_list, device_cpu_list: the union of the masks read back, canonical.
         inference_batch: observations in one inference.
         precision: of the network; None where none runs.
@@ -31,6 +32,7 @@ class Ready:
     kind: ClassVar[str] = "ready"
     time_s: float
     frame_skip: int
+    actors: int
     actor_threads: int
     actor_cpu_list: str | None
     device_cpu_list: str | None

@@ -155,13 +155,14 @@ def _ready(run: Impala, placement: _Placement) -> Ready:
     actor_cpus, device_cpus = placement.observed()
     uuids: list[str] = []
     sm_count = None
-    if run.config.device == "cuda":
+    if run.config.device == "cuda" and run.network is not None:  # a supply trial was given no GPU
         facts = torch.cuda.get_device_properties(torch.cuda.current_device())
         uuids, sm_count = [f"GPU-{facts.uuid}"], facts.multi_processor_count
     return Ready(
         time_s=monotonic(),
         frame_skip=run.facts.frame_skip,
-        actor_threads=run.config.actor_threads if run.environments.threads else 0,
+        actors=run.environments.count,
+        actor_threads=len(run.environments.threads),
         actor_cpu_list=actor_cpus,
         device_cpu_list=device_cpus,
         inference_batch=run.config.batch,
