@@ -21,7 +21,10 @@ def counting_rule(workload: Workload) -> str:
     if workload.key["device"] == "cuda":
         sms = sms_per_gpu(workload)
         card = f", with {sms:g} enabled SMs each" if sms else ""
-        return f"{threads}; accelerators = GPUs times the share of them that the job had{card}"
+        return (
+            f"{threads}, without those that drive a GPU; accelerators = GPUs times the share of them that the"
+            f" job had{card}"
+        )
     return (
         f"{threads}; accelerators = hardware threads that stood in for one (device CPUs) times the share of"
         " their time that the job had"
