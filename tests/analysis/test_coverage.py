@@ -73,6 +73,7 @@ def test_the_crossings_interval_covers(
         found = ratio.crossing(
             identify(observe(workload)),
             tested=ratio.tested_range(workload),
+            threads=ratio.most_threads(workload),
             amount=ratio.reference_amount(workload),
             unit="threads/device CPU",
         )
