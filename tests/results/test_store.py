@@ -147,3 +147,14 @@ def test_the_row_of_one_trial(folder):
     write_trial(folder, "a", actors=3)
     assert store.read_trial(folder, "a")["actors"] == 3
     assert store.read_trial(folder, "b") is None
+
+
+@pytest.mark.parametrize("text", ["[1]", "5", "{", ""])
+def test_a_manifest_that_is_none_is_a_flaw(folder, text):
+    (folder / store.MANIFEST).write_text(text)
+    assert store.load(folder).flaws[0].path.name == store.MANIFEST
+
+
+def test_a_journal_line_that_is_no_entry_is_left_out(folder):
+    (folder / store.JOURNAL).write_text('5\n{"state": "running"}\nnull\n')
+    assert store.read_journal(folder) == [{"state": "running"}]

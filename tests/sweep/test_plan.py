@@ -166,6 +166,8 @@ def test_a_sentinel_is_measured_again_and_again():
         ({"actors": 2}, {"exclude": ["actor == 2"]}, "names actor; axes are"),
         ({"actors": 2}, {"exclude": ["actors =="]}, "is not an expression over axes"),
         ({"actors": 2}, {"exclude": ["__import__('os').abort()"]}, "is not an expression over axes"),
+        ({"actors": 2}, {"exclude": ["environment[100] == 'x'"]}, "is not an expression over axes"),
+        ({"actors": 2}, {"exclude": ["actors = 1"]}, "is not an expression over axes"),
         ({"actors": 2}, {"exclude": ["rand() < 2"]}, "is not an expression over axes"),
         ({"actors": 2}, {"exclude": ["network.upper() == 'MLP'"]}, "is not an expression over axes"),
         ({"actors": [*range(1, 2000)], "learner_batch": [*range(1, 100)]}, {}, f"at most {MOST_TRIALS:,}"),

@@ -22,6 +22,9 @@ def write(tmp_path, text):
     [
         ("name: a\naxes:\n  actorz: 1\n", 3, "unknown key axes.0.actorz; did you mean actors?"),
         ("name: a\naxes:\n  - actors: 1\n  - {actorz: 1}\n", 4, "unknown key axes.1.actorz"),
+        (GOOD + "sentinel-every: 3\n", 4, "unknown key sentinel-every; did you mean sentinel_every?"),
+        (GOOD + "trial: {max-s: 3}\n", 4, "unknown key trial.max-s; did you mean max_s?"),
+        ("name: a\naxes: {actor-cpus: 1}\n", 2, "unknown key axes.0.actor-cpus; did you mean actor_cpus?"),
         (GOOD + "replicate: 3\n", 4, "unknown key replicate; did you mean replicates?"),
         (GOOD + "trainer:\n  lr: 0.1\n", 5, "unknown key trainer.lr; known here:"),
         ("name: a\naxes:\n  actors: [1, two]\n", 3, "not 'two'"),

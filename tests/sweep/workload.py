@@ -66,7 +66,7 @@ def count(time_s: float, samples: int) -> Count:
         time_s=time_s,
         samples=samples,
         batches=samples,
-        updates=samples // 320,
+        updates=samples // 20,
         learned=samples,
         lag_sum=samples,
         lag_max=2,

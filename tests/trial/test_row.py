@@ -91,6 +91,7 @@ def seen(*, seconds=10, readings=(), missing=None, **fields):
         "final": Final(time_s=LAUNCH_S + 20, drifted=[]),
         "stop": "cap",
         "missing": missing or {},
+        "sampler_cpu_s": 0.1 if missing else None,
     }
     observed = Observed(started_at=datetime.now(UTC), launch_s=LAUNCH_S, **base | fields)
     observed.windows, observed.marks = cutter.windows, cutter.marks
@@ -226,3 +227,16 @@ def test_a_missing_gpu_reading_is_explained_by_the_device_that_failed():
     ready = replace(seen().ready, gpu_uuids=["GPU-aa"], sm_count=80)
     row = trial_row(asked, seen(ready=ready, missing={"gpu_utilisation/GPU-aa": "not supported"}))
     assert row["device_busy_share_reason"] == "not supported"
+
+
+def test_too_few_updates_invalidate_a_trial_that_trains():
+    many = replace(request(), limits=replace(request().limits, min_updates=1000))
+    assert trial_row(many, seen())["verdict"] == ["too_few_updates"]
+    supply = replace(request(part="supply", device_cpus=None, sm_share=None), limits=many.limits)
+    assert trial_row(supply, seen())["verdict"] == ["valid"]
+
+
+def test_a_sampler_that_died_is_the_reason_for_missing_joules():
+    assert (
+        trial_row(request(), seen())["samples_per_joule_reason"] == "the sampler ended before the trial did"
+    )

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -80,18 +82,28 @@ def test_the_warm_up_is_cut_off():
 
 def test_a_trial_stops_when_its_interval_is_narrow():
     steady = windows([1000, 1001, 999, 1000, 1002, 998, 1000])
-    assert stop_reason(steady[:3], limits=LIMITS) is None
-    assert stop_reason(steady, limits=LIMITS) is StopReason.NARROW_ENOUGH
+    assert stop_reason(steady[:3], limits=LIMITS, trains=True) is None
+    assert stop_reason(steady, limits=LIMITS, trains=True) is StopReason.NARROW_ENOUGH
 
 
 def test_a_noisy_trial_runs_to_the_cap_and_no_further():
     random = np.random.default_rng(0)
     noisy = windows(random.integers(100, 2000, 40).tolist())
-    reasons = [stop_reason(noisy[:length], limits=LIMITS) for length in range(1, 41)]
+    reasons = [stop_reason(noisy[:length], limits=LIMITS, trains=True) for length in range(1, 41)]
     assert reasons.index(StopReason.CAP) == 29
     assert set(reasons[:29]) == {None}
 
 
 @pytest.mark.parametrize("length", [0, 1])
 def test_too_little_never_stops_a_trial(length):
-    assert stop_reason(windows([1000] * length), limits=LIMITS) is None
+    assert stop_reason(windows([1000] * length), limits=LIMITS, trains=True) is None
+
+
+def test_a_trial_that_trains_goes_on_until_its_learner_has_made_enough_updates():
+    slow = windows([30] * 70)  # an update in every tenth window
+    reasons = [stop_reason(slow[:length], limits=LIMITS, trains=True) for length in range(1, 71)]
+    assert reasons.index(StopReason.NARROW_ENOUGH) >= 20
+    assert stop_reason(slow[:10], limits=LIMITS, trains=False) is StopReason.NARROW_ENOUGH
+    never = replace(LIMITS, min_updates=1000)
+    reasons = [stop_reason(slow[:length], limits=never, trains=True) for length in range(1, 71)]
+    assert reasons.index(StopReason.CAP) == 59

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ def main_place(whole: tuple[Trial, ...]) -> tuple[float, float]:
 
 
 def _supply(fit: Fit, *, threads: list[float], group: dict[str, Any]) -> Curve:
-    return _curve(
+    curve = _curve(
         fit,
         name="supply",
         x_name="actor threads",
@@ -75,11 +76,14 @@ def _supply(fit: Fit, *, threads: list[float], group: dict[str, Any]) -> Curve:
         measured=threads,
         function=log_supply,
         group=group,
+        before=20.0,  # far below one thread, where a fast accelerator's demand may already be met
         parameters={
             "S1": _parameter(fit, 0, unit="samples/s", log=True, fixed="absent"),
             "sigma": _parameter(fit, 1, unit="1", log=False, fixed="one thread count only: taken as 0"),
         },
     )
+    # No threads supply nothing: this end of the range is known without a trial.
+    return replace(curve, measured_low=curve.x[0])
 
 
 def _demand(fit: Fit, *, amounts: list[float], unit: str, group: dict[str, Any]) -> Curve:
@@ -177,10 +181,11 @@ def _curve(
     group: dict[str, Any],
     parameters: dict[str, Quantity] | None = None,
     fixed: dict[str, Any] | None = None,
+    before: float = 2.0,
     past: float = PAST,
 ) -> Curve:
     low, high = min(measured), max(measured)
-    x = np.geomspace(low / 2.0, high * past, POINTS)
+    x = np.geomspace(low / before, high * past, POINTS)
     logs = function(fit.theta, x)
     half = fit.half_width(lambda theta: function(theta, x))
     known = half is not None

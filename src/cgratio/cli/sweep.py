@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,10 +46,10 @@ def sweep(
     try:
         asked = load_spec(spec, overrides=tuple(settings or ()))
         try:
-            host = read_sweep_host(
-                environments=sorted({name for grid in asked.axes for name in grid.environment}),
-                networks=sorted({name for grid in asked.axes for name in grid.network}),
-            )
+            pairs = {
+                pair for grid in asked.axes for pair in itertools.product(grid.environment, grid.network)
+            }
+            host = read_sweep_host(pairs=sorted(pairs))
             plan = make_plan(asked, host)
         except SpecError as error:
             raise located(spec, error) from error
@@ -57,6 +58,9 @@ def sweep(
             return
         with SweepProgress(folder) as progress:
             run_sweep(plan, folder, resume=resume, allow_drift=allow_drift, show=progress.show)
+    except SystemExit:  # Ctrl-C or SIGTERM, see cli.main
+        typer.echo(f"interrupted: finished trials are kept in {folder}; go on with --resume", err=True)
+        raise
     except (SpecError, FolderError) as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(BAD_INPUT) from error

@@ -121,9 +121,11 @@ def read_journal(folder: Path) -> list[dict[str, Any]]:
     entries = []
     for line in path.read_bytes().splitlines():
         try:
-            entries.append(json.loads(line))
+            entry = json.loads(line)
         except ValueError:
             continue
+        if isinstance(entry, dict):
+            entries.append(entry)
     return entries
 
 
@@ -142,11 +144,9 @@ def load(folder: Path, *, strict: bool = False) -> Results:
     flaws: list[Flaw] = []
     trials = _load_table(folder / "trials", schema.TRIALS, flaws)
     windows = _load_table(folder / "windows", schema.WINDOWS, flaws)
-    manifest: dict[str, Any] = {}
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        flaws.append(Flaw(path=folder / MANIFEST, reason=f"cannot be read: {error}"))
+    manifest = read_manifest(folder)
+    if not manifest:
+        flaws.append(Flaw(path=folder / MANIFEST, reason="is missing or cannot be read"))
     if strict and flaws:
         raise StoreError("; ".join(str(flaw) for flaw in flaws))
     order = trials.sort_values(["order", "trial_id"], ignore_index=True)
@@ -178,9 +178,10 @@ def finished_trial_ids(folder: Path) -> Iterator[str]:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest; empty when there is none that can be read."""
     try:
-        return dict(json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
+    return manifest if isinstance(manifest, dict) else {}
 
 
 def read_trial(folder: Path, trial_id: str) -> dict[str, Any] | None:

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 from cgratio.machine.fingerprint import HostFacts
 from cgratio.machine.gpus import Gpu, GpuSelectionError, resolve_visible
@@ -61,8 +60,8 @@ class SweepHost:
         return self.host.visible
 
 
-def read_sweep_host(*, environments: Iterable[str], networks: Iterable[str]) -> SweepHost:
-    """Reads the host and asks the workload whether it can run these environments and networks here.
+def read_sweep_host(*, pairs: Iterable[tuple[str, str]]) -> SweepHost:
+    """Reads the host and asks the workload whether it can run these pairs of environment and network here.
 
     Raises:
         SpecError: an environment or a network does not exist, or the visible GPUs are named wrongly.
@@ -76,7 +75,7 @@ def read_sweep_host(*, environments: Iterable[str], networks: Iterable[str]) -> 
         except GpuSelectionError as error:
             # `doctor` shows such a host; a sweep must not go on without the GPU that was meant.
             raise SpecError(f"CUDA_VISIBLE_DEVICES={visible}: {error}") from error
-    probe = _ask_workload(environments=environments, networks=networks)
+    probe = _ask_workload(pairs)
     if probe.errors:
         first = probe.errors[0]
         raise SpecError(first["message"], axis=first["axis"], value=first["value"])
@@ -88,8 +87,8 @@ def read_sweep_host(*, environments: Iterable[str], networks: Iterable[str]) -> 
     )
 
 
-def _ask_workload(*, environments: Iterable[str], networks: Iterable[str]) -> Probe:
-    question: dict[str, Any] = {"environments": list(environments), "networks": list(networks)}
+def _ask_workload(pairs: Iterable[tuple[str, str]]) -> Probe:
+    question = {"pairs": [list(pair) for pair in pairs]}
     try:
         answer = subprocess.run(
             [sys.executable, "-m", "cgratio.workload.probe"],

@@ -8,6 +8,7 @@ import itertools
 import json
 import math
 import random
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -204,6 +205,18 @@ class _NotApplicableError(Exception):
     """An expression names an axis that a point does not have."""
 
 
+_NO_EXPRESSION = (
+    simpleeval.InvalidExpression,
+    Warning,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    ArithmeticError,
+    LookupError,
+    RecursionError,
+)
+
+
 def _holds(expression: str, point: AxisValues) -> bool:
     def value(node: Any) -> Any:
         if node.id not in point:
@@ -220,10 +233,14 @@ def _holds(expression: str, point: AxisValues) -> bool:
     for kind in (ast.Call, ast.Attribute):  # an expression compares axes; it runs nothing
         evaluator.nodes.pop(kind, None)
     try:
-        return bool(evaluator.eval(expression))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # simpleeval only warns of an assignment or a second expression
+            return bool(evaluator.eval(expression))
     except _NotApplicableError:
         return False
-    except (simpleeval.InvalidExpression, SyntaxError, TypeError, ArithmeticError) as error:
+    except SpecError:
+        raise
+    except _NO_EXPRESSION as error:
         message = f"exclude: {expression!r} is not an expression over axes: {error}"
         raise SpecError(message, axis="exclude", value=expression) from error
 

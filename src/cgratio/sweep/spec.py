@@ -109,6 +109,7 @@ class Trial(_Strict):
     setup_max_s: Annotated[float, Field(gt=0)] = _DEFAULTS.setup_max_s
     silence_max_s: Annotated[float, Field(gt=0)] = _DEFAULTS.silence_max_s
     min_windows: Annotated[int, Field(ge=5)] = _DEFAULTS.min_windows
+    min_updates: Annotated[int, Field(ge=0)] = _DEFAULTS.min_updates
     half_width: Annotated[float, Field(gt=0, lt=1)] = _DEFAULTS.half_width
 
     @model_validator(mode="after")
@@ -230,7 +231,12 @@ def _same_axis(name: str) -> tuple[str, ...]:
 def _explain(document: Document, error: ValidationError) -> SpecError:
     """The first error of a validation, as one sentence with its place."""
     first = error.errors()[0]
-    location = [part for part in first["loc"] if not _is_union_branch(part)]
+    location = [part for part in first["loc"][:-1] if not _is_union_branch(part)] + [
+        # The last part of an unknown key is the key itself, whatever it looks like.
+        part
+        for part in first["loc"][-1:]
+        if first["type"] == "extra_forbidden" or not _is_union_branch(part)
+    ]
     place = ".".join(str(part) for part in location)
     if first["type"] == "extra_forbidden":
         known = _known_keys(location[:-1])
@@ -250,8 +256,10 @@ def _explain(document: Document, error: ValidationError) -> SpecError:
 
 
 def _is_union_branch(part: int | str) -> bool:
-    # pydantic names the branch of a union in the location ("literal['auto']", "constrained-int").
-    return (isinstance(part, str) and not part.isidentifier()) or part in {"int", "float"}
+    # pydantic names the branch of a union in the location: "literal['auto']", "constrained-int", "int".
+    return isinstance(part, str) and (
+        "[" in part or part.startswith("constrained-") or part in {"int", "float"}
+    )
 
 
 def _known_keys(location: list[int | str]) -> set[str]:

@@ -83,6 +83,8 @@ class TrainerConfig:
         for name in ("discount", "value_cost", "entropy_cost", "rho_clip", "c_clip", "max_gradient_norm"):
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
                 raise TrainerError(f"{name} is {getattr(self, name)}; it must be a number, 0 or more")
+        if not 0 <= self.seed < 2**31:
+            raise TrainerError(f"seed is {self.seed}; it must be at least 0 and below 2**31")
         if not 0 < self.sm_share <= 1:
             raise TrainerError(f"sm_share is {self.sm_share}; it must be above 0 and at most 1")
         if self.sm_share < 1 and self.device != "cpu":

@@ -11,15 +11,18 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How long a trial may take, and when it has seen enough. All in seconds but for the last two.
+    """How long a trial may take, and when it has seen enough. All in seconds but for the last three.
 
     Attributes:
         window_s: length of one window.
         warmup_min_s, warmup_max_s: bounds of the warm-up that is found and cut off.
-        max_s: the cap on measuring, warm-up included.
+        max_s: the cap on measuring, warm-up included; a trial that trains goes on up to twice as long
+            while its learner has made too few updates.
         setup_max_s: from launch to the first sample.
         silence_max_s: without any new sample, before the workload counts as hung.
         min_windows: steady windows below which a trial is too short to be valid.
+        min_updates: steady learner updates below which a trial that trains is not valid: the rate of fewer
+            would be that of a pipeline that still fills.
         half_width: relative 95 % half-width of the rate at which a trial stops early.
     """
 
@@ -30,6 +33,7 @@ class Limits:
     setup_max_s: float = 120.0
     silence_max_s: float = 60.0
     min_windows: int = 5
+    min_updates: int = 3
     half_width: float = 0.01
 
 

@@ -77,7 +77,8 @@ def trial_row(request: TrialRequest, seen: Observed) -> dict[str, Any]:
         row |= _covariate_columns(seen, whole=whole)
     if row.get("device_busy_share") is None:
         row.setdefault("device_busy_share_reason", "nothing was measured")
-    row.setdefault("samples_per_joule_reason", "nothing was measured")
+    if row.get("samples_per_joule") is None:
+        row.setdefault("samples_per_joule_reason", "nothing was measured")
     return row
 
 
@@ -121,6 +122,10 @@ def _verdict(request: TrialRequest, seen: Observed, *, steady_windows: int) -> l
     reasons = []
     if steady_windows < request.limits.min_windows:
         reasons.append("too_short")
+    elif request.axes["part"] != Part.SUPPLY:
+        updates = seen.marks[-1].updates - seen.marks[-1 - steady_windows].updates
+        if updates < request.limits.min_updates:
+            reasons.append("too_few_updates")
     if seen.final and seen.final.drifted:
         reasons.append("affinity_drift")
     if not _granted(request, seen):
@@ -272,7 +277,10 @@ def _energy_columns(request: TrialRequest, seen: Observed, *, whole: Window) -> 
     usable = next((energy for energy in preferred if energy.usable and energy.joules), None)
     if usable is None:
         closest = preferred[1]  # the one that this kind of host usually has
-        columns["samples_per_joule_reason"] = f"no joules of {closest.boundary}: {closest.reason}"
+        reason = f"no joules of {closest.boundary}: {closest.reason}"
+        if seen.sampler_cpu_s is None:  # its last words
+            reason = "the sampler ended before the trial did"
+        columns["samples_per_joule_reason"] = reason
         return columns
     assert usable.joules
     per_joule = whole.samples / usable.joules

@@ -26,10 +26,10 @@ from cgratio.machine.placement import Pinning, PlacementError, PlacementRequest,
 from cgratio.machine.processes import adopt_orphans, die_with_parent, end_descendants
 from cgratio.machine.topology import read_topology
 from cgratio.results import schema, store
-from cgratio.results.words import Status
+from cgratio.results.words import Part, Status
 from cgratio.trial.request import TrialRequest
 from cgratio.trial.row import Observed, telemetry_rows, trial_row, window_rows
-from cgratio.trial.windows import StopReason, WindowCutter, stop_reason
+from cgratio.trial.windows import WindowCutter, stop_reason
 from cgratio.workload import training
 from cgratio.workload.protocol import Count, Failure, Final, Message, Ready, decode
 
@@ -249,8 +249,11 @@ class _Children:
             if message.samples > self._samples:
                 self._samples, self._last_news_s = message.samples, time.monotonic()
             if self._seen.stop is None and self._cutter.add(message):
-                reason: StopReason | None = stop_reason(self._cutter.windows, limits=self._request.limits)
-                self._seen.stop = reason
+                self._seen.stop = stop_reason(
+                    self._cutter.windows,
+                    limits=self._request.limits,
+                    trains=self._request.axes["part"] != Part.SUPPLY,
+                )
 
     def _hear_sampler(self, line: dict[str, Any]) -> None:
         if "t" in line:

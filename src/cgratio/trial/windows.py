@@ -112,13 +112,21 @@ def steady_half_width(windows: Sequence[Window]) -> float | None:
     return relative_half_width(np.array([window.rate for window in windows]))
 
 
-def stop_reason(windows: Sequence[Window], *, limits: Limits) -> StopReason | None:
-    """Whether the trial has seen enough: its interval is narrow, or its time is up."""
+def stop_reason(windows: Sequence[Window], *, limits: Limits, trains: bool) -> StopReason | None:
+    """Whether the trial has seen enough: its interval is narrow, or its time is up.
+
+    Args:
+        windows: so far.
+        limits: of the trial.
+        trains: whether a learner runs, whose updates must then be enough too.
+    """
     steady = windows[first_steady(windows, limits=limits) :]
-    if len(steady) >= limits.min_windows:
+    learned = not trains or sum(window.updates for window in steady) >= limits.min_updates
+    if learned and len(steady) >= limits.min_windows:
         half_width = steady_half_width(steady)
         if half_width is not None and half_width <= limits.half_width:
             return StopReason.NARROW_ENOUGH
-    if windows and windows[-1].end_s - windows[0].start_s + limits.window_s > limits.max_s:
+    most_s = limits.max_s if learned else 2 * limits.max_s
+    if windows and windows[-1].end_s - windows[0].start_s + limits.window_s > most_s:
         return StopReason.CAP
     return None

@@ -22,8 +22,8 @@ class Probe:
     errors: list[dict[str, str]] = field(default_factory=list)
 
 
-def probe(*, environments: list[str], networks: list[str]) -> Probe:
-    """Makes one instance of each environment and builds each network on it."""
+def probe(*, pairs: list[tuple[str, str]]) -> Probe:
+    """Makes one instance of each environment and builds on it the networks that are paired with it."""
     import torch
 
     from cgratio.trainer import networks as trainer_networks
@@ -31,11 +31,11 @@ def probe(*, environments: list[str], networks: list[str]) -> Probe:
     from cgratio.trainer.environments import describe
 
     errors = []
-    for environment in environments:
+    for environment in dict.fromkeys(environment for environment, _ in pairs):
         axis, value = "environment", environment
         try:
             facts = describe(environment)
-            for network in networks:
+            for network in (network for paired, network in pairs if paired == environment):
                 axis, value = "network", network
                 config = TrainerConfig(environment=environment, network=network)
                 trainer_networks.build(config, facts)
