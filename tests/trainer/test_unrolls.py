@@ -5,12 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cgratio.trainer.clock import StageClock
 from cgratio.trainer.config import TrainerConfig
 from cgratio.trainer.environments import EnvironmentFacts, Outcomes
 from cgratio.trainer.unrolls import ClosedError, Decisions, UnrollStore
 
 FACTS = EnvironmentFacts(shape=(2,), dtype=np.dtype(np.float32), actions=3, frame_skip=1, is_atari=False)
 DISCOUNT = 0.9
+CLOCK = StageClock("transfer", "backpressure")
 
 
 class Stream:
@@ -97,7 +99,7 @@ def test_every_transition_is_in_one_unroll_of_its_own_environment(seed, actors, 
         outcomes, decisions = stream.outcomes(ids), stream.decisions(len(ids), turn)
         before = [len(done) // length for done in book.transitions]
         book.add(outcomes, decisions)
-        samples = store.record(outcomes, decisions, waiting=lambda: None)
+        samples = store.record(outcomes, decisions, clock=CLOCK)
         assert samples == (~outcomes.fresh).sum()
         finished += sum(len(done) // length for done in book.transitions) - sum(before)
         while finished >= 5:
@@ -125,7 +127,7 @@ def test_rewards_are_clipped_where_asked():
     for _ in range(2):
         outcomes = stream.outcomes(np.array([0]))
         outcomes.rewards[:] = 7.0
-        store.record(outcomes, stream.decisions(1, 0), waiting=lambda: None)
+        store.record(outcomes, stream.decisions(1, 0), clock=CLOCK)
     assert store.take().rewards.item() == 1.0
 
 

@@ -14,10 +14,11 @@ from rich.markup import escape
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from cgratio.sweep.plan import PlannedTrial
     from cgratio.sweep.runner import State
 
 _PLAIN_EVERY_S = 10.0
+_SHOWN = {"part", "environment", "actors", "actor_cpus", "device_cpus", "sm_share", "gpus", "inference_batch"}
+"""Axes that a trial's line shows in its own way, or that follow from those."""
 
 
 class SweepProgress:
@@ -79,16 +80,14 @@ class SweepProgress:
 
 
 def _running(state: State) -> str:
-    assert state.trial
     return (
-        f"trial {state.done + 1}/{state.total} running for {state.running_s:.0f} s: {_point(state.trial)}; "
+        f"trial {state.done + 1}/{state.total} running for {state.running_s:.0f} s: {_point(state)}; "
         f"about {_duration(state.left_s)} left"
     )
 
 
 def _finished(row: dict[str, Any], state: State) -> str:
-    assert state.trial
-    head = f"{state.done}/{state.total} {_point(state.trial)}:"
+    head = f"{state.done}/{state.total} {_point(state)}:"
     if row["samples_per_s"] is None:
         return f"{head} {row['status_reason'] or ', '.join(row['verdict'])}"
     half_width = row["samples_per_s_half_width"]
@@ -100,8 +99,9 @@ def _finished(row: dict[str, Any], state: State) -> str:
     return f"{head} {rate}; {_duration(state.left_s)} left"
 
 
-def _point(trial: PlannedTrial) -> str:
-    axes = trial.axes
+def _point(state: State) -> str:
+    assert state.trial
+    axes = state.trial.axes
     shown = [str(axes["part"]), str(axes["environment"]), f"actors {axes['actors']}"]
     if axes["actor_cpus"] is not None:
         shown.append(f"actor CPUs {axes['actor_cpus']}")
@@ -109,6 +109,7 @@ def _point(trial: PlannedTrial) -> str:
         shown.append(f"device CPUs {axes['device_cpus']}")
     if axes["sm_share"] not in {None, 1.0}:
         shown.append(f"share {axes['sm_share']:g}")
+    shown += [f"{name.replace('_', ' ')} {axes[name]}" for name in state.varying if name not in _SHOWN]
     return " ".join(shown)
 
 

@@ -78,7 +78,7 @@ def _print_plan(plan: Plan, folder: Path) -> None:
 
     console = Console(highlight=False)
     axes = list(plan.points[0])
-    varying = [name for name in axes if len({repr(point[name]) for point in plan.points}) > 1]
+    varying = plan.varying
     fixed = [name for name in axes if name not in varying]
     table = Table(title=escape(f"{plan.spec.name}: {len(plan.points)} points"), title_justify="left")
     for name in varying or axes[:1]:

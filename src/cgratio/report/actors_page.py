@@ -66,8 +66,12 @@ def _energy_panel(
     shown = [line for line in lines if any(quantity(point).value is not None for point in line.points)]
     if not shown:
         reasons = dict.fromkeys(quantity(point).reason or "" for point in points)
-        text = "; ".join(reason for reason in reasons if reason) or "no valid point has a value"
-        say_instead(axes, title=name, text=f"Unknown: {text}", width=_HALF, ruler=ruler)
+        text = "Unknown: " + (
+            "; ".join(reason for reason in reasons if reason) or "no valid point has a value"
+        )
+        if any(quantity(point).value is not None for point in points):
+            text = "Measured at one number of actors only: see the table of points"
+        say_instead(axes, title=name, text=text, width=_HALF, ruler=ruler)
         return
     drawn = [point for line in shown for point in line.points if quantity(point).value is not None]
     boundaries = sorted({point.boundary or "boundary not recorded" for point in drawn})

@@ -92,12 +92,17 @@ def read_document(path: Path) -> Document:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise SpecError(f"{path}:{line}: is not YAML: {error.problem}") from error
     except (yaml.YAMLError, ValueError) as error:
-        raise SpecError(f"{path}: is not YAML: {error}") from error
+        raise SpecError(f"{path}: is not YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise SpecError(f"{path}: is nested too deeply to be a sweep") from error
     if not isinstance(value, dict):
         raise SpecError(f"{path}: must hold a mapping with name and axes, not {type(value).__name__}")
     assert root, "a mapping has a node"
     lines: dict[tuple[int | str, ...], int] = {}
-    _index(path, root, (), lines)
+    try:
+        _index(path, root, (), lines)
+    except RecursionError as error:
+        raise SpecError(f"{path}: an alias (*) holds itself; write the value out") from error
     return Document(path=path, value=value, lines=lines)
 
 

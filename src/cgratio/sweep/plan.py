@@ -55,6 +55,12 @@ class Plan:
     notes: tuple[str, ...] = ()
 
     @property
+    def varying(self) -> tuple[str, ...]:
+        """Axes that differ between points."""
+        axes = self.points[0]
+        return tuple(name for name in axes if len({repr(point[name]) for point in self.points}) > 1)
+
+    @property
     def most_s(self) -> float:
         """What the trials take if none stops early, launches included; a slow host takes longer."""
         return len(self.trials) * (self.spec.trial.max_s + _SETUP_S)

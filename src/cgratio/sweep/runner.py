@@ -31,6 +31,7 @@ class State:
         trial: the one that runs; None between trials.
         running_s: how long it has run.
         left_s: estimated time left, from what trials took so far.
+        varying: axes that differ between the sweep's points.
         row: the row of a trial that has just finished, else None.
     """
 
@@ -39,6 +40,7 @@ class State:
     trial: PlannedTrial | None
     running_s: float
     left_s: float
+    varying: tuple[str, ...]
     row: dict[str, Any] | None = None
 
 
@@ -92,6 +94,7 @@ def run_sweep(
                         trial=trial,
                         running_s=running_s,
                         left_s=ahead * pace.trial_s + now,
+                        varying=plan.varying,
                         row=row,
                     )
                 )

@@ -140,31 +140,22 @@ class ActorLoop:
     def turn(self) -> None:
         """Handles one batch of outcomes."""
         clock = self.clock
-        clock.start()
+        clock.enter("wait_batch")
         outcomes = self._environments.receive()
-        clock.lap("wait_batch")
+        clock.enter("transfer")
         if self._arrange:
             outcomes = replace(outcomes, observations=self._arrange(outcomes.observations))
-            clock.lap("transfer")
+        clock.enter("inference")
         decisions = self._policy.decide(outcomes)
         if self._allowance:
             self._allowance.settle()
-        clock.lap("inference")
+        clock.enter("transfer")
         # Actions go out first: the environments step while the records are written.
         self._environments.send(decisions.actions, outcomes.ids)
         self.returns.add(outcomes)
         if self._store:
-            samples = self._store.record(outcomes, decisions, waiting=self._note_wait)
+            samples = self._store.record(outcomes, decisions, clock=clock)
         else:
             samples = int((~outcomes.fresh).sum())
         self.samples += samples
         self.batches += 1
-        self._waiting = False
-        clock.lap("transfer")
-
-    _waiting = False
-
-    def _note_wait(self) -> None:
-        """Told before and after a wait for the learner: the lap between the two is back-pressure."""
-        self.clock.lap("backpressure" if self._waiting else "transfer")
-        self._waiting = not self._waiting

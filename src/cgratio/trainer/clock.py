@@ -12,22 +12,34 @@ monotonic = time.perf_counter  # CLOCK_MONOTONIC on Linux, the same clock in eve
 class StageClock:
     """Adds up the seconds that one loop spends in each of its stages.
 
-    One thread writes, any thread reads: a float is replaced whole, so no lock is needed.
+    One thread writes, any thread reads. A stage counts while it lasts, so that a long wait lies in the
+    windows in which the loop waited and not in the one in which it went on.
     """
 
     def __init__(self, *stages: str) -> None:
-        self.seconds = dict.fromkeys(stages, 0.0)
-        self._mark = monotonic()
+        self._seconds = dict.fromkeys(stages, 0.0)
+        self._open: tuple[str, float] | None = None  # the stage that lasts, and since when
 
-    def start(self) -> None:
-        """Begins to count at this moment."""
-        self._mark = monotonic()
-
-    def lap(self, stage: str) -> None:
-        """Gives the time since the last lap to a stage."""
+    def enter(self, stage: str) -> None:
+        """Ends the stage that lasts and begins another."""
         now = monotonic()
-        self.seconds[stage] += now - self._mark
-        self._mark = now
+        if self._open:
+            last, since = self._open
+            self._seconds[last] += now - since
+        self._open = (stage, now)
+
+    def read(self) -> dict[str, float]:
+        """Seconds by stage up to this moment."""
+        while True:
+            lasting = self._open
+            seconds = dict(self._seconds)
+            now = monotonic()
+            if self._open is lasting:  # else the writer went on in between: look again
+                break
+        if lasting:
+            stage, since = lasting
+            seconds[stage] += now - since
+        return seconds
 
 
 def thread_cpu_s(threads: Iterable[int]) -> float:

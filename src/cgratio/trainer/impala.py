@@ -184,7 +184,7 @@ class Impala:
             recent_return=loop.returns.recent_mean(),
             environment_cpu_s=self._processor_time.environments_s(),
             device_cpu_s=self._processor_time.device_s(),
-            stages={**loop.clock.seconds, **(learner.clock.seconds if learner else {})},
+            stages={**loop.clock.read(), **(learner.clock.read() if learner else {})},
         )
 
     def _learn(self, samples: int | None) -> None:

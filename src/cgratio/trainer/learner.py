@@ -42,9 +42,9 @@ class Learner:
 
     def turn(self) -> None:
         """Waits for a batch and learns from it."""
-        self.clock.start()
+        self.clock.enter("wait_data")
         batch = self._store.take()
-        self.clock.lap("wait_data")
+        self.clock.enter("learner")
         lags = self._weights.version - batch.versions
         self.update(batch)
         if self._allowance:
@@ -52,7 +52,6 @@ class Learner:
         self.samples += lags.size
         self.lag_sum += float(lags.sum())
         self.lag_max = max(self.lag_max, int(lags.max()))
-        self.clock.lap("learner")
 
     def update(self, batch: UnrollBatch) -> None:
         """One step of gradient descent on policy, value and entropy loss."""

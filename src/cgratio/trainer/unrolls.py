@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from cgratio.trainer.clock import StageClock
 from cgratio.trainer.config import TrainerConfig
 from cgratio.trainer.environments import EnvironmentFacts, Outcomes
 
@@ -90,13 +90,13 @@ class UnrollStore:
         self._position = np.zeros(config.actors, dtype=np.int64)  # and where in it
         self._closed = threading.Event()
 
-    def record(self, outcomes: Outcomes, decisions: Decisions, *, waiting: Callable[[], None]) -> int:
+    def record(self, outcomes: Outcomes, decisions: Decisions, *, clock: StageClock) -> int:
         """Writes one batch: the transitions that ended, then the decisions that begin the next.
 
         Args:
             outcomes: what the environments returned.
             decisions: what was decided on those observations.
-            waiting: called once before and once after each wait for a free slot, for the stage clock.
+            clock: of the caller's loop, to tell the wait for a free slot from the writing.
 
         Returns:
             The number of transitions that ended, which is the number of samples.
@@ -117,7 +117,7 @@ class UnrollStore:
         )
         self._position[ids] += 1
         for row in np.flatnonzero(ended)[self._position[ids] == self._length]:
-            self._finish(int(outcomes.ids[row]), outcomes.observations[row], waiting)
+            self._finish(int(outcomes.ids[row]), outcomes.observations[row], clock)
 
         # The action that follows an episode's end only resets, so it is no decision to learn from.
         decided = ~(outcomes.terminated | outcomes.truncated)
@@ -129,7 +129,7 @@ class UnrollStore:
         self._versions[slots, positions] = decisions.version
         return len(rewards)
 
-    def _finish(self, actor: int, bootstrap: NDArray[np.generic], waiting: Callable[[], None]) -> None:
+    def _finish(self, actor: int, bootstrap: NDArray[np.generic], clock: StageClock) -> None:
         slot = int(self._slot[actor])
         self._rows[slot, self._length] = bootstrap
         self._owner[slot] = actor
@@ -137,9 +137,9 @@ class UnrollStore:
         try:
             free = self._free.get_nowait()
         except queue.Empty:
-            waiting()
+            clock.enter("backpressure")
             free = self._wait(self._free)
-            waiting()
+            clock.enter("transfer")
         self._slot[actor] = free
         self._position[actor] = 0
 
