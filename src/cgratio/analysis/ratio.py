@@ -42,10 +42,6 @@ class Range:
     low: float
     high: float
 
-    def holds(self, value: float) -> bool:
-        """Whether a ratio lies within, up to rounding."""
-        return self.low * (1.0 - 1e-9) <= value <= self.high * (1.0 + 1e-9)
-
 
 def tested_range(workload: Workload) -> Range | None:
     """From the least to the most c/a of whole trials and of supply trials paired with demand trials."""

@@ -21,6 +21,7 @@ from cgratio.results.words import Part
 from cgratio.sweep.document import SpecError
 from cgratio.sweep.host import SweepHost
 from cgratio.sweep.spec import AUTO, Axes, Spec
+from cgratio.trainer.config import default_batch
 from cgratio.trial.request import Limits, TrialRequest
 
 MOST_TRIALS = 100_000
@@ -159,9 +160,7 @@ def _expand(grid: Axes, host: SweepHost) -> Iterator[AxisValues]:
         if point["gpus"] == AUTO:
             point["gpus"] = 1 if point["device"] == "cuda" else 0
         for actors in _actors(point, host):
-            batch = (
-                max(1, min(64, actors // 2)) if point["inference_batch"] == AUTO else point["inference_batch"]
-            )
+            batch = default_batch(actors) if point["inference_batch"] == AUTO else point["inference_batch"]
             sized = point | {"actors": actors, "inference_batch": batch}
             for device_cpus in _device_cpus(sized, host):
                 for actor_cpus in _actor_cpus(sized, host, device_cpus=device_cpus):

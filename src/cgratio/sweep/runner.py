@@ -99,14 +99,14 @@ def run_sweep(
                     )
                 )
 
-            _run_trial(starter, request, folder, tell=tell)
+            row = _run_trial(starter, request, folder, tell=tell)
             pace.add(time.monotonic() - started)
-            tell(_stored_row(folder, trial.trial_id))
+            tell(row)
 
 
 def _run_trial(
     starter: LocalLauncher, request: TrialRequest, folder: Path, *, tell: Callable[[], None]
-) -> None:
+) -> dict[str, Any]:
     trial_id = request.trial_id
     seen = Observed(started_at=datetime.now(UTC), launch_s=time.monotonic())
     note(folder, state="running", trial_id=trial_id)
@@ -124,18 +124,15 @@ def _run_trial(
         stored = store.read_trial(folder, trial_id)
         note(folder, state=stored["status"] if stored else Status.INTERRUPTED, trial_id=trial_id)
         raise
-    if store.read_trial(folder, trial_id) is None:
+    row = store.read_trial(folder, trial_id)
+    if row is None:
         # The supervisor itself failed: this too is a result of the trial, and so it gets its row.
         reason, seen.exit_code, seen.exit_signal = supervisor.exit_reason(code)
         seen.status, seen.reason = Status.FAILED, f"{reason}: the trial's supervisor, see its log"
         supervisor.write(request, seen)
-    row = _stored_row(folder, trial_id)
+        row = store.read_trial(folder, trial_id)
+        assert row, f"{trial_id} was written a moment ago"
     note(folder, state=row["status"], trial_id=trial_id, reason=row["status_reason"])
-
-
-def _stored_row(folder: Path, trial_id: str) -> dict[str, Any]:
-    row = store.read_trial(folder, trial_id)
-    assert row, f"{trial_id} was written a moment ago"
     return row
 
 

@@ -15,6 +15,11 @@ LEARNING: dict[str, dict[str, float]] = {
 """Settings of the loss that learn well with each network, where the user gives none."""
 
 
+def default_batch(actors: int) -> int:
+    """Observations in one inference where nothing is said: half of the actors, so that the others step."""
+    return max(1, min(64, actors // 2))
+
+
 class TrainerError(ValueError):
     """A configuration that this trainer cannot run; the message says what would be right."""
 
@@ -95,4 +100,4 @@ class TrainerConfig:
     @property
     def batch(self) -> int:
         """Observations in one inference."""
-        return self.inference_batch or max(1, min(64, self.actors // 2))
+        return self.inference_batch or default_batch(self.actors)
