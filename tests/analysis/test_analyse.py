@@ -92,6 +92,26 @@ def test_drift_is_told() -> None:
     assert not [note for note in analyse(results_of(make_rows(truth=Truth()))).notes if "drifts" in note]
 
 
+def test_neighbours_on_the_trials_cpus_are_told() -> None:
+    rows = make_rows(truth=Truth(), places=quickstart())
+    for place, row in enumerate(rows):
+        row["others_cpu_share"] = 0.3 if place == 4 else 0.02
+    (note,) = [note for note in analyse(results_of(rows)).notes if "other processes" in note]
+    assert f"in 1 of {len(rows)} trials, up to 30%" in note
+    rows[4]["others_cpu_share"] = None
+    assert not [note for note in analyse(results_of(rows)).notes if "other processes" in note]
+
+
+def test_replicates_in_two_precisions_are_told() -> None:
+    rows = make_rows(truth=Truth(), places=quickstart())
+    for row in rows:
+        row["observed_precision"] = "bf16"
+    assert not [note for note in analyse(results_of(rows)).notes if "precision" in note]
+    rows[0]["observed_precision"] = "fp32"
+    (note,) = [note for note in analyse(results_of(rows)).notes if "precision" in note]
+    assert "(points: 1)" in note
+
+
 def test_points_that_scatter_differently_are_told() -> None:
     random = np.random.default_rng(0)
     rows = [

@@ -47,3 +47,11 @@ def test_a_full_loop_that_drives_the_accelerator_limits_it_though_neither_side_i
     assert find_bottleneck(part=Part.WHOLE, shares=held)[0] is Bottleneck.ACCELERATOR
     waiting = {"device_busy": 0.4, "env": 0.5, "wait_batch": 0.6, "backpressure": 0.0, "learner": 0.99}
     assert find_bottleneck(part=Part.WHOLE, shares=waiting)[0] is Bottleneck.ACTORS
+
+
+def test_a_demand_trial_says_what_kept_its_device_from_more() -> None:
+    _, full = find_bottleneck(part=Part.DEMAND, shares={"device_busy": 0.97})
+    assert full.endswith("device busy 97%")
+    shares = {"device_busy": 0.43, "wait_batch": 0.01, "learner": 0.6}
+    _, driven = find_bottleneck(part=Part.DEMAND, shares=shares)
+    assert "device busy 43%, the loop that drives inference busy 99%" in driven

@@ -76,6 +76,17 @@ def test_modelled_energy_says_so() -> None:
     assert point.rate.origin is Origin.MEASURED
 
 
+def test_modelled_energy_has_no_interval_that_replicates_could_give_it() -> None:
+    """They repeat the model's error with it, and could reach beyond what the host can draw."""
+    (point,) = points_of(
+        *(energy(samples=100, joules=1.0, boundary="modelled", replicate=replicate) for replicate in range(3))
+    )
+    for quantity in (point.power, point.samples_per_joule):
+        assert quantity.value is not None
+        assert (quantity.low, quantity.high) == (None, None)
+        assert "modelled" in (quantity.reason or "")
+
+
 def test_a_killed_trial_is_counted_and_enters_no_number() -> None:
     killed = one_row(replicate=1, verdict=["killed:SIGKILL"], status="failed", samples_per_s=1.0)
     (point,) = points_of(one_row(samples_per_s=500.0, samples=10000), killed)

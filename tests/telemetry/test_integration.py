@@ -13,7 +13,6 @@ from cgratio.telemetry.integration import (
     modelled_energy,
 )
 
-RANGE_J = 262143.328850
 READINGS_J = [262138.328850, 10.0]
 
 
@@ -25,20 +24,10 @@ def stepping(
     return times, [watts * math.floor(t / update_s + 1e-9) * update_s for t in times]
 
 
-def test_a_wrap_is_added_when_the_range_is_known() -> None:
-    # Case C5.
-    result = counter_energy([0, 1], READINGS_J, t0=0, t1=1, wrap=RANGE_J)
-    assert result.joules == pytest.approx(15.0, abs=1e-6)
-
-
 def test_a_step_down_without_a_range_is_unknown() -> None:
     # Case C5.
     result = counter_energy([0, 1], READINGS_J, t0=0, t1=1)
     assert (result.joules, result.reason) == (None, EnergyReason.COUNTER_RESET)
-
-
-def test_a_reading_above_the_range_is_no_wrap() -> None:
-    assert counter_energy([0, 1], READINGS_J, t0=0, t1=1, wrap=100.0).reason is EnergyReason.COUNTER_RESET
 
 
 @pytest.mark.parametrize("values", [[5, 5, 5], [5, 5, 15]])
@@ -83,9 +72,8 @@ def test_a_steady_load_is_found_within_the_bound(
 @given(
     powers=st.lists(st.floats(0.1, 500), min_size=5, max_size=30),
     cut=st.integers(1, 28),
-    wrap_at=st.integers(0, 29),
 )
-def test_parts_add_up_and_wraps_change_nothing(powers: list[float], cut: int, wrap_at: int) -> None:
+def test_parts_add_up(powers: list[float], cut: int) -> None:
     assume(cut < len(powers))
     level = [0.0]
     for watts in powers:
@@ -96,11 +84,6 @@ def test_parts_add_up_and_wraps_change_nothing(powers: list[float], cut: int, wr
     first, second = (counter_energy(times, level, t0=a, t1=b) for a, b in ((0, cut), (cut, end)))
     assert whole.joules == pytest.approx(level[-1])
     assert whole.joules == pytest.approx((first.joules or 0) + (second.joules or 0))
-    # The same counter in a register that is just wide enough for each single step.
-    width = 1000.0
-    start = 10.0 * wrap_at
-    wrapped = [(start + value) % width for value in level]
-    assert counter_energy(times, wrapped, t0=0, t1=end, wrap=width).joules == pytest.approx(level[-1])
 
 
 def test_the_bound_of_a_counter_shrinks_with_the_interval() -> None:

@@ -7,8 +7,9 @@ import pytest
 from cgratio.machine.placement import Assignment
 from cgratio.results import schema
 from cgratio.results.words import Status
+from cgratio.trial.observed import Observed
 from cgratio.trial.request import Limits, TrialRequest
-from cgratio.trial.row import Observed, telemetry_rows, trial_row, window_rows
+from cgratio.trial.row import telemetry_rows, trial_row, window_rows
 from cgratio.trial.windows import WindowCutter
 from cgratio.workload.protocol import Count, Final, Ready
 
@@ -240,3 +241,52 @@ def test_a_sampler_that_died_is_the_reason_for_missing_joules():
     assert (
         trial_row(request(), seen())["samples_per_joule_reason"] == "the sampler ended before the trial did"
     )
+
+
+def contended(*, own, busy):
+    """Readings of the workload's CPU time, growing by `own` CPUs, and of CPUs 0, 1, ..."""
+    readings = []
+    for half_second in range(60):
+        time_s = LAUNCH_S + half_second / 2
+        readings += [
+            (time_s, "process_cpu", "4711", own * half_second / 2, "s"),
+            (time_s, "cpu_busy", "all", sum(busy) / len(busy), "1"),
+            *((time_s, "cpu_busy", f"cpu{cpu}", share, "1") for cpu, share in enumerate(busy)),
+        ]
+    return readings
+
+
+def test_what_others_took_of_the_trials_cpus_is_told() -> None:
+    row = trial_row(request(), seen(readings=contended(own=1.2, busy=(0.9, 0.7, 0.2, 0.9))))
+    assert row["workload_cpu_s"] == pytest.approx(1.2 * row["measured_s"])
+    assert row["others_cpu_share"] == pytest.approx(0.6 / 3)  # CPU 3 is not the trial's
+    assert row["cpu_utilisation_mean"] == pytest.approx(2.7 / 4)
+
+
+def test_alone_on_its_cpus_others_took_nothing() -> None:
+    row = trial_row(request(), seen(readings=contended(own=1.81, busy=(0.9, 0.7, 0.2))))
+    assert row["others_cpu_share"] == 0.0
+
+
+def test_what_others_took_is_unknown_without_the_readings() -> None:
+    row = trial_row(request(), seen(missing={"process_cpu": "process 4711 is not running"}))
+    assert row["others_cpu_share"] is None
+    assert row["others_cpu_share_reason"] == "process 4711 is not running"
+
+
+@pytest.mark.parametrize(
+    ("mask", "every", "expected"),
+    [
+        (0x40, 1, ["throttled"]),  # heat
+        (0x80, 5, ["throttled"]),  # the supply's brake, a fifth of the time
+        (0x40, 60, ["valid"]),  # one moment
+        (0x04, 1, ["valid"]),  # the power cap is how a card works at full load
+        (0x01, 1, ["valid"]),
+    ],
+)
+def test_a_gpu_that_was_slowed_down_is_no_measurement(mask, every, expected) -> None:
+    readings = [
+        (LAUNCH_S + tenth / 10, "gpu_throttle", "GPU-1", float(mask if tenth % every == 0 else 0), "bits")
+        for tenth in range(300)
+    ]
+    assert trial_row(request(), seen(readings=readings))["verdict"] == expected

@@ -32,7 +32,7 @@ def find_bottleneck(*, part: Part, shares: Mapping[str, float]) -> tuple[Bottlen
     if part is Part.SUPPLY:
         return Bottleneck.ENVIRONMENTS, "supply trial: the accelerator never makes the environments wait"
     if part is Part.DEMAND:
-        return Bottleneck.ACCELERATOR, "demand trial: samples are never short"
+        return Bottleneck.ACCELERATOR, _demand_evidence(shares)
     env = shares.get("env")
     device = shares.get("device_busy")
     if device is not None:
@@ -43,6 +43,16 @@ def find_bottleneck(*, part: Part, shares: Mapping[str, float]) -> tuple[Bottlen
             return Bottleneck.ACCELERATOR, f"{evidence}, {driver}"
         return limit, evidence
     return _without_device_time(env=env, shares=shares)
+
+
+def _demand_evidence(shares: Mapping[str, float]) -> str:
+    """What kept the accelerator's side from more: itself, or the threads that drive it."""
+    parts = ["demand trial: samples are never short"]
+    if (device := shares.get("device_busy")) is not None:
+        parts.append(f"device busy {device:.0%}")
+        if device < BUSY:
+            parts.append(_driver(shares) or "the rest goes to handing work over between its threads")
+    return ", ".join(parts)
 
 
 def _driver(shares: Mapping[str, float]) -> str | None:

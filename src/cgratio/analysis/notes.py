@@ -18,6 +18,10 @@ RARE_P = 0.01
 """A sign that a sweep went wrong is told when chance gives it less often than this."""
 
 
+NEIGHBOURS = 0.05
+"""Other processes' share of a trial's CPUs that is told: about as much as launches differ by themselves."""
+
+
 def sweep_notes(trials: Sequence[Trial], *, spreads: Spreads) -> tuple[str, ...]:
     """Notes on the trials as a whole: replicates, failures, drift, hosts."""
     valid = [trial for trial in trials if trial.valid]
@@ -43,10 +47,39 @@ def sweep_notes(trials: Sequence[Trial], *, spreads: Spreads) -> tuple[str, ...]
         )
     if (slope := _drift(groups)) is not None:
         notes.append(f"the rate drifts by {slope:+.1%} from the first trial to the last (p < {RARE_P})")
+    notes += [*_neighbours(valid), *_mixed_precision(valid)]
     hosts = sorted({trial.host for trial in valid})
     if len(hosts) > 1:
         notes.append(f"trials of {len(hosts)} hosts ({', '.join(hosts)}): each host is a workload of its own")
     return tuple(notes)
+
+
+def _neighbours(valid: Sequence[Trial]) -> list[str]:
+    disturbed = [
+        trial.others_share for trial in valid if trial.others_share and trial.others_share > NEIGHBOURS
+    ]
+    if not disturbed:
+        return []
+    note = (
+        f"other processes used more than {NEIGHBOURS:.0%} of the trials' own CPUs in {len(disturbed)} of"
+        f" {len(valid)} trials, up to {max(disturbed):.0%}: a quiet host would give higher rates"
+    )
+    return [note]
+
+
+def _mixed_precision(valid: Sequence[Trial]) -> list[str]:
+    mixed = [
+        group
+        for group in by_point(valid).values()
+        if len({trial.precision for trial in group if trial.precision}) > 1
+    ]
+    if not mixed:
+        return []
+    note = (
+        f"`precision: auto` chose differently in trials of one point (points: {len(mixed)}), which widens"
+        " the intervals; set bf16 or fp32"
+    )
+    return [note]
 
 
 def fit_notes(finding: Finding) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from cgratio.results.words import Part
 
 NO_VALID = "no valid trial of this point"
 NO_ENERGY = "no energy was stored, and no reason for it"
+NO_MODEL_ERROR = "modelled from CPU utilisation: how far that is from the truth is unknown, so no interval"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +148,8 @@ def _power_quantity(
         return Quantity.unknown(unit="W", reason=energy_reason(valid))
     seconds = [trial.seconds for trial in metered]
     value = sum(power * second for power, second in zip(powers, seconds, strict=True)) / sum(seconds)
+    if _origin(boundary) is Origin.MODELLED:
+        return Quantity(value=value, unit="W", origin=Origin.MODELLED, reason=NO_MODEL_ERROR)
     return with_interval(
         value=value,
         unit="W",
@@ -162,9 +165,12 @@ def _energy_quantity(
 ) -> Quantity:
     if not metered:
         return Quantity.unknown(unit="samples/J", reason=energy_reason(valid))
+    value = total_samples_per_joule(metered)
+    if _origin(boundary) is Origin.MODELLED:
+        return Quantity(value=value, unit="samples/J", origin=Origin.MODELLED, reason=NO_MODEL_ERROR)
     # Samples and joules of one launch stay together: the spread is that of the launches' own ratios.
     return with_interval(
-        value=total_samples_per_joule(metered),
+        value=value,
         unit="samples/J",
         origin=_origin(boundary),
         spread=spreads.samples_per_joule,

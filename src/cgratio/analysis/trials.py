@@ -37,6 +37,7 @@ class Trial:
         rate: samples/s. seconds: measured time. joules: of `boundary`, over the same time.
         joules_pm: relative half-width of `joules` from its sensor.
         sms: streaming multiprocessors of one whole GPU.
+        precision: that the network ran in. others_share: of the trial's CPU time, used by other processes.
     """
 
     trial_id: str
@@ -66,6 +67,8 @@ class Trial:
     energy_reason: str | None
     sms: float | None
     threads_seen: str | None
+    precision: str | None
+    others_share: float | None
 
 
 def read_trials(frame: pd.DataFrame) -> tuple[Trial, ...]:
@@ -116,6 +119,8 @@ def read_trial(row: Mapping[Any, Any]) -> Trial:
         energy_reason=_text(row.get("samples_per_joule_reason")),
         sms=_sms(row, axes),
         threads_seen=_text(row.get("observed_actor_cpu_list")),
+        precision=_text(row.get("observed_precision")),
+        others_share=_number(row.get("others_cpu_share")),
     )
 
 

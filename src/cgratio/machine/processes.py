@@ -44,11 +44,17 @@ def adopt_orphans() -> None:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
-def end_descendants(*, patience_s: float = 3.0, spare: frozenset[int] = frozenset()) -> list[int]:
+def end_descendants(
+    *, patience_s: float = 3.0, limit_s: float = 10.0, spare: frozenset[int] = frozenset()
+) -> list[int]:
     """Ends every process below this one: SIGTERM, a wait, SIGKILL, until none is left.
+
+    A process in uninterruptible sleep (a driver or a network disk that does not answer) dies only when that
+    ends; it is not waited for beyond the limit.
 
     Args:
         patience_s: how long SIGTERM may take.
+        limit_s: how long SIGKILL may take.
         spare: pids that are left alone, with all below them.
 
     Returns:
@@ -60,14 +66,15 @@ def end_descendants(*, patience_s: float = 3.0, spare: frozenset[int] = frozense
     for process in processes:
         _signal(process, signal.SIGTERM)
     psutil.wait_procs(processes, timeout=patience_s)
-    killed = []
-    while left := _descendants(spare):
+    killed: set[int] = set()
+    deadline = time.monotonic() + limit_s
+    while (left := _descendants(spare)) and time.monotonic() < deadline:
         for process in left:
             _signal(process, signal.SIGKILL)
-            killed.append(process.pid)
+            killed.add(process.pid)
         psutil.wait_procs(left, timeout=1.0)
         time.sleep(0.01)  # orphans are handed over a moment after their parent is reaped
-    return killed
+    return sorted(killed)
 
 
 def _descendants(spare: frozenset[int]) -> list[psutil.Process]:

@@ -128,6 +128,9 @@ TRIALS = pa.schema(
         "cpu_frequency_reason": pa.string(),
         "cpu_utilisation_mean": pa.float64(),
         "cpu_steal_mean": pa.float64(),
+        "workload_cpu_s": pa.float64(),  # of all its processes, over measured_s
+        "others_cpu_share": pa.float64(),  # of the time of the trial's CPUs, by processes that are not its
+        "others_cpu_share_reason": pa.string(),
         "gpu_sm_clock_mean_hz": pa.float64(),
         "gpu_temperature_max_c": pa.float64(),
         "gpu_utilisation_mean": pa.float64(),

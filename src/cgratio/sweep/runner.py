@@ -16,8 +16,8 @@ from cgratio.results.words import Status
 from cgratio.sweep.folder import locked, note, prepare
 from cgratio.sweep.plan import Plan, PlannedTrial
 from cgratio.trial import supervisor
+from cgratio.trial.observed import Observed
 from cgratio.trial.request import TrialRequest
-from cgratio.trial.row import Observed
 
 _POLL_S = 0.2
 

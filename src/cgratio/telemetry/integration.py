@@ -95,7 +95,6 @@ def counter_energy(
     *,
     t0: float,
     t1: float,
-    wrap: float | None = None,
     update_s: float = 0.0,
     gain: Gain = EXACT,
 ) -> Joules:
@@ -110,10 +109,9 @@ def counter_energy(
 
     Args:
         times: When each value was read, in s, strictly ascending.
-        values: Readings in J.
+        values: Readings in J; a sensor whose counter wraps continues it, so a step down is a reset.
         t0: Start of the interval in s, on the clock of `times`.
         t1: End of the interval in s.
-        wrap: The value at which the counter starts again from 0, in J; None if it is not known.
         update_s: The counter's update period in s; 0 for one that is up to date at every reading.
         gain: The sensor's error.
 
@@ -122,8 +120,8 @@ def counter_energy(
     """
     if t1 - t0 <= 0 or t1 - t0 < _FEWEST_UPDATES * update_s or len(times) < 2:
         return Joules(joules=None, reason=EnergyReason.TOO_SHORT)
-    level = _unwrap(values, wrap=wrap)
-    if level is None:
+    level = values
+    if any(after < before for before, after in pairwise(level)):
         return Joules(joules=None, reason=EnergyReason.COUNTER_RESET)
     if level[-1] == level[0]:
         stuck = times[-1] - times[0] >= _STUCK_UPDATES * update_s
@@ -228,18 +226,3 @@ class _Line:
         power = (self.level[i] - self.level[i - 1]) / (tb - ta)
         to_knot = min(abs(t - ta), abs(t - tb))
         return self.level[i - 1] + power * (t - ta), power * (to_knot + max(self.ages[i - 1 : i + 1]))
-
-
-def _unwrap(values: Sequence[float], *, wrap: float | None) -> list[float] | None:
-    """The readings with each restart of the counter added up; None if it went down and may not.
-
-    A reset cannot be told from a wrap once the range is known, so a known range is believed.
-    """
-    level, turns = [], 0
-    for i, value in enumerate(values):
-        if i and value < values[i - 1]:
-            if wrap is None or values[i - 1] > wrap:
-                return None
-            turns += 1
-        level.append(value + turns * (wrap or 0.0))
-    return level

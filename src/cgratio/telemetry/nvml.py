@@ -22,6 +22,11 @@ _THROTTLE_BITS = {
     0x100: "display_clock_setting",
 }
 
+SLOWDOWNS = frozenset(
+    {"hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown"}
+)
+"""Those that mean that the card could not do what it was asked for."""
+
 
 def throttle_names(mask: int) -> tuple[str, ...]:
     """The names of the bits of a `gpu_throttle` reading; a bit without a known name as `bit_<n>`."""

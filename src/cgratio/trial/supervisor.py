@@ -27,8 +27,9 @@ from cgratio.machine.processes import adopt_orphans, die_with_parent, end_descen
 from cgratio.machine.topology import read_topology
 from cgratio.results import schema, store
 from cgratio.results.words import Part, Status
+from cgratio.trial.observed import Observed
 from cgratio.trial.request import TrialRequest
-from cgratio.trial.row import Observed, telemetry_rows, trial_row, window_rows
+from cgratio.trial.row import telemetry_rows, trial_row, window_rows
 from cgratio.trial.windows import WindowCutter, stop_reason
 from cgratio.workload import training
 from cgratio.workload.protocol import Count, Failure, Final, Message, Ready, decode
