@@ -123,11 +123,10 @@ def test_names_in_brackets_are_shown_as_they_are(
 
 
 def test_json_is_plain_whatever_the_terminal_wants(sweep: Path) -> None:
-    script = "import typer; from cgratio.cli.analyze import analyze; typer.run(analyze)"
     environment = {**os.environ, "NO_COLOR": "1", "FORCE_COLOR": "1", "PYTHONIOENCODING": "ascii"}
     for option in (["--json"], []):
         done = subprocess.run(
-            [sys.executable, "-c", script, str(sweep), *option],
+            [sys.executable, "-m", "cgratio", "analyze", str(sweep), *option],
             env=environment,
             capture_output=True,
             check=False,
@@ -139,6 +138,46 @@ def test_json_is_plain_whatever_the_terminal_wants(sweep: Path) -> None:
             json.loads(done.stdout, parse_constant=pytest.fail)
         else:
             done.stdout.decode("ascii")
+
+
+@pytest.mark.parametrize("width", [1, 20, 40, 60, 79, 200, None])
+def test_no_column_is_lost_however_narrow_the_terminal(
+    app: typer.Typer, sweep: Path, width: int | None
+) -> None:
+    environment = {"COLUMNS": "" if width is None else str(width)}
+    shown = CliRunner().invoke(app, [str(sweep)], env=environment).stdout
+    assert width is None or max(map(len, shown.splitlines())) <= width
+    letters = "".join(shown.split())  # broken over lines wherever it has to be
+    analysis = json.loads((sweep / "analysis.json").read_text(encoding="utf-8"))
+    points = letters[letters.index("Points") : letters.index("Fitted")]
+    for header in ("part", "actors", "actor", "device", "share", "samples/s", "busy", "limit", "valid"):
+        assert header in points
+    assert points.count("whole") == sum(point["axes"]["part"] == "whole" for point in analysis["points"])
+    assert points.count("3/3") == points.count("±") == len(analysis["points"])
+
+
+def test_a_pipe_is_wide_enough_for_every_line(app: typer.Typer, sweep: Path) -> None:
+    shown = CliRunner().invoke(app, [str(sweep)], env={"COLUMNS": ""}).stdout
+    analysis = json.loads((sweep / "analysis.json").read_text(encoding="utf-8"))
+    assert shown.splitlines()[0] == analysis["answer"]
+    assert [line for line in shown.splitlines() if line.startswith("note: ")] == [
+        f"note: {note}" for note in analysis["notes"]
+    ]
+
+
+def test_control_bytes_of_a_name_are_shown_and_not_obeyed(
+    app: typer.Typer, generate: ModuleType, tmp_path: Path
+) -> None:
+    rows = generate.make_rows(truth=generate.Truth(), environment="\x1b[31mPong\a", hostname="host\x9b2J\r")
+    rows += generate.make_rows(truth=generate.Truth(), environment="\u202egnoP", hostname="host\x9b2J\r")
+    folder = generate.write_rows(tmp_path / "\x1b[2Jsweep", rows)
+    (folder / "trials" / "\x1b]0;x.txt").touch()
+    for option in ([], ["--json"], ["--strict"]):
+        result = CliRunner().invoke(app, [str(folder), *option], env={"COLUMNS": "400"})
+        assert not {"\x1b", "\x9b", "\a", "\r", "\u202e"} & set(result.stdout + result.stderr)
+        if not option:
+            assert r"\x1b[31mPong\x07" in result.stdout
+            assert r"host\x9b2J\r" in result.stdout
 
 
 def test_importing_the_command_does_not_load_what_is_slow() -> None:

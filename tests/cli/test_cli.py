@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from cgratio import __version__
-from cgratio.sweep.spec import load_spec
+from cgratio.results import schema, store
+from cgratio.sweep.reading import load_spec
 
 ROOT = Path(__file__).parents[2]
 TINY = """
@@ -49,8 +50,6 @@ def tiny(tmp_path_factory):
 
 
 def test_a_sweep_of_the_real_trainer_is_placed_as_asked(tiny):
-    from cgratio.results import store
-
     trials = store.load(tiny, strict=True).trials
     pinned = trials[trials["part"] == "whole"]
     assert len(pinned) == 2
@@ -99,7 +98,11 @@ def test_it_is_not_run_over(tiny):
 def test_a_dry_run_prints_the_plan_and_writes_nothing(tmp_path):
     done = cgratio("sweep", ROOT / "sweeps" / "quickstart.yaml", "--dry-run", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert re.search(r"\d+ points x 2 replicates = \d+ trials", done.stdout.replace("\n", " "))
+    counts = re.search(r"(\d+) points x 2 replicates \+ 2 sentinels = (\d+) trials", done.stdout)
+    assert int(counts[2]) == 2 * int(counts[1]) + 2
+    assert re.search(
+        r"^sentinel: part whole, actors 8, .*; measured once more in each block", done.stdout, re.MULTILINE
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -112,7 +115,7 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(tmp_path):
             "s.yaml:4: part=whole, actors=16: 4096 actor CPUs",
         ),
         ("name: a\naxes: {environment: CartPole-v1}\n", "s.yaml: nature_cnn reads images"),
-        ("name: a\naxes: {actorz: 1}\n", "s.yaml:2: unknown key axes.0.actorz; did you mean actors?"),
+        ("name: a\naxes: {actorz: 1}\n", "s.yaml:2: unknown key axes.actorz; did you mean actors?"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_2_before_anything_runs(tmp_path, text, message):
@@ -122,6 +125,100 @@ def test_bad_input_is_one_line_and_exit_2_before_anything_runs(tmp_path, text, m
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "results").exists()
+
+
+NAMES = (b"\xff", "\x1b[2Jx", "a" * 5000, "", ".", "/dev/null", "/proc/self/mem", "x\ny")
+"""Paths that are none that a command could use."""
+
+BAD_VALUES = [
+    *(["analyze", name] for name in NAMES),
+    *(["report", name] for name in NAMES),
+    *(
+        ["report", "FOLDER", "--out", name]
+        for name in (*NAMES, "/nonexistent/x.pdf", "/dev/null/x.pdf", "x.txt")
+    ),
+    *(["doctor", "--sysroot", name] for name in NAMES),
+    *(["sweep", name] for name in NAMES),
+    *(
+        ["sweep", "SPEC", "--set", value]
+        for value in ("x", "=", "a=[", "name", "axes=1", "trial.max_s=nan", "\x1b=1")
+    ),
+    *(
+        ["train", name]
+        for name in ("Nope-v0", "", "\x1b[2J", "Ant-v4", "FrozenLake-v1", "MiniGrid-Empty-5x5-v0")
+    ),
+    *(["train", "--network", value] for value in ("resnet", "", "nature_cnn", "\x1b")),
+    *(["train", "--device", value] for value in ("tpu", "", "cuda:0", "\x1b")),
+    *(
+        ["train", f"--{option}", value]
+        for option in (
+            "samples",
+            "actors",
+            "actor-threads",
+            "device-threads",
+            "unroll-length",
+            "learner-batch",
+        )
+        for value in ("0", "-3", "x", "", "1.5", "nan", "9" * 30 if option != "samples" else "")
+    ),
+    *(["train", "--inference-batch", value] for value in ("0", "-1", "33", "x")),
+    *(["train", "--learning-rate", value] for value in ("0", "-1", "nan", "inf", "x")),
+    *(["train", "--discount", value] for value in ("-0.1", "1.1", "nan", "x")),
+    *(["train", "--entropy-cost", value] for value in ("-1", "nan", "inf", "x")),
+    *(["train", "--until-return", value] for value in ("nan", "inf", "x")),
+    *(["train", "--seed", value] for value in ("-1", "x", str(2**31), "9" * 30)),
+    ["train", "Pong-v5", "--learner-batch", "1000000", "--unroll-length", "1000000"],
+    *([command, "--no-such-option"] for command in ("analyze", "report", "doctor", "sweep", "train")),
+    *([command] for command in ("analyze", "report", "sweep", "no-such-command", "\x1b[2J")),
+]
+
+
+def test_a_bad_value_of_any_option_is_one_line_and_exit_2(tmp_path):
+    (tmp_path / "s.yaml").write_text(TINY)
+    row = {"trial_id": "t", "part": "whole", "status": "complete", "verdict": ["valid"], "samples_per_s": 5.0}
+    store.write_rows(tmp_path / "f" / "trials" / "t.parquet", schema.TRIALS, [row])
+    places = {"SPEC": str(tmp_path / "s.yaml"), "FOLDER": str(tmp_path / "f")}
+    cases = [
+        [places.get(word, word) if isinstance(word, str) else os.fsdecode(word) for word in case]
+        for case in BAD_VALUES
+    ]
+    # One process for all of them: each is the whole program, but torch is loaded once.
+    script = (
+        "import json, sys\n"
+        "from cgratio.cli import main\n"
+        "for case in json.load(sys.stdin):\n"
+        "    sys.argv = ['cgratio', *case]\n"
+        "    try:\n        main()\n        code = None\n"
+        "    except SystemExit as ended:\n        code = ended.code\n"
+        "    except BaseException as error:\n        code = repr(error)\n"
+        "    sys.stderr.write(f'\\0{code}\\0')\n    sys.stderr.flush()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        input=json.dumps(cases),
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        timeout=200,
+    )
+    *said, _ = done.stderr.split("\0")
+    answers = list(zip(said[1::2], said[::2], strict=True))
+    assert len(answers) == len(cases)
+    for case, (code, lines) in zip(cases, answers, strict=True):
+        assert code == "2", case
+        assert re.fullmatch(r"error: [^\n\x1b]+\n", lines), case
+    assert done.stdout == ""
+
+
+def test_the_documented_exit_codes_are_these():
+    from cgratio.cli import output
+
+    table = (ROOT / "docs" / "exit-codes.md").read_text(encoding="utf-8")
+    documented = {int(code) for code in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)}
+    assert documented == {0, 1, 2, 3, 4, 130, 141, 143}
+    said = (output.BAD_INPUT, output.INCONCLUSIVE, output.INVALID, output.NO_READER)
+    assert said == (2, 3, 4, 141)
 
 
 def test_train_prints_returns_and_stops_at_what_was_asked():
@@ -197,6 +294,15 @@ def test_a_name_that_the_terminal_cannot_show_ends_nothing(tmp_path):
     done = cgratio("sweep", "s.yaml", "--dry-run", cwd=tmp_path, PYTHONIOENCODING="ascii")
     assert done.returncode == 0, done.stderr
     assert r"\u8a13\u7df4 $5" in done.stdout
+
+
+def test_control_bytes_of_names_are_shown_and_not_obeyed_by_a_sweep(tmp_path):
+    (tmp_path / "s.yaml").write_text(TINY.replace("tiny [CartPole]", r'"tiny \e[31m\a"'))
+    done = cgratio("sweep", "s.yaml", "--dry-run", "--out", "\x1b[2Jout", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert not {"\x1b", "\a"} & set(done.stdout)
+    assert r"tiny \x1b[31m\x07: 3 points" in done.stdout
+    assert r"into \x1b[2Jout" in done.stdout
 
 
 @pytest.mark.parametrize("command", ["--help", "analyze --help", "report --help"])

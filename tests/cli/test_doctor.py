@@ -62,15 +62,32 @@ def test_this_host_is_described(app: typer.Typer) -> None:
 def test_names_with_brackets_and_without_ascii_survive_an_ascii_terminal(tmp_path: Path) -> None:
     # Case H1.
     root = save(tmp_path, model="[gpu0] Xeon\u00ae [/] " + "long " * 30)
-    code = "import typer; from cgratio.cli.doctor import doctor; typer.run(doctor)"
     result = subprocess.run(
-        [sys.executable, "-c", code, "--sysroot", str(root)],
+        [sys.executable, "-m", "cgratio", "doctor", "--sysroot", str(root)],
         env={**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "80"},
         capture_output=True,
         check=True,
     )
     assert b"[gpu0] Xeon\\xae [/]" in result.stdout
     assert result.stderr == b""
+
+
+def test_control_bytes_of_a_name_are_shown_and_not_obeyed(app: typer.Typer, tmp_path: Path) -> None:
+    root = save(tmp_path, model="\x1b[31mXeon\x07")
+    for option in ([], ["--json"]):
+        result = CliRunner().invoke(app, ["--sysroot", str(root), *option])
+        assert result.exit_code == 0
+        assert not {"\x1b", "\x07"} & set(result.output)
+        assert (r"\u001b[31mXeon\u0007" if option else r"\x1b[31mXeon\x07") in result.output
+
+
+@pytest.mark.parametrize("width", [1, 10, 40, 80])
+def test_nothing_is_lost_on_a_narrow_terminal(app: typer.Typer, tmp_path: Path, width: int) -> None:
+    result = CliRunner().invoke(app, ["--sysroot", str(save(tmp_path))], env={"COLUMNS": str(width)})
+    assert max(map(len, result.output.splitlines())) <= width
+    text = "".join(result.output.split())
+    for part in ("64(0-63)", "16(0-15)", "SomeCPU", "cpu_energy", "package-0"):
+        assert part in text or (width == 80 and part == "64(0-63)")
 
 
 def test_a_folder_without_cpus_is_bad_usage(app: typer.Typer, tmp_path: Path) -> None:

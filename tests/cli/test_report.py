@@ -67,7 +67,7 @@ def test_the_report_lies_in_the_folder_and_its_path_is_printed(folder):
 
 
 def test_out_names_the_file(folder, tmp_path):
-    out = tmp_path / "deep" / "mine.pdf"
+    out = tmp_path / "mine.pdf"
     assert run(folder, "--out", out).exit_code == 0
     assert pages(out) >= 6
     assert not (folder / "report.pdf").exists()
@@ -77,10 +77,10 @@ def test_all_failed_still_makes_a_report(tmp_path):
     write(tmp_path, verdict="too_short")
     assert run(tmp_path).exit_code == 0
     first = " ".join(pypdf.PdfReader(tmp_path / "report.pdf").pages[0].extract_text().split())
-    assert "none of 6 trials gave a valid measurement" in first
+    assert "No valid trial among 6" in first
 
 
-@pytest.mark.parametrize("case", ["missing", "empty", "not_a_pdf", "is_a_folder", "blocked"])
+@pytest.mark.parametrize("case", ["missing", "empty", "not_a_pdf", "is_a_folder", "blocked", "no_parent"])
 def test_bad_input_is_one_line_and_exit_code_2(folder, tmp_path, case):
     (tmp_path / "empty" / "trials").mkdir(parents=True)
     (tmp_path / "x.pdf").mkdir()
@@ -91,17 +91,21 @@ def test_bad_input_is_one_line_and_exit_code_2(folder, tmp_path, case):
         "not_a_pdf": [folder, "--out", folder / "manifest.json"],
         "is_a_folder": [folder, "--out", tmp_path / "x.pdf"],
         "blocked": [folder, "--out", tmp_path / "file" / "y.pdf"],
+        "no_parent": [folder, "--out", tmp_path / "deep" / "er" / "y.pdf"],
     }[case]
     result = run(*arguments)
     assert result.exit_code == 2
     assert not result.stdout
     assert result.stderr.startswith("error: ")
     assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "deep").exists()
 
 
 def test_damaged_files_are_named_in_the_report(folder):
     (folder / "trials" / "notes.txt").write_text("hello")
-    assert run(folder).exit_code == 0
+    result = run(folder)
+    assert result.exit_code == 0
+    assert "notes.txt: not a Parquet file" in result.stderr
     # A long path is broken over lines wherever it has to be, so white space says nothing here.
     pages = pypdf.PdfReader(folder / "report.pdf").pages
     everything = "".join("".join(page.extract_text().split()) for page in pages)
@@ -111,9 +115,8 @@ def test_damaged_files_are_named_in_the_report(folder):
 def test_a_path_that_the_terminal_cannot_show_is_no_crash(tmp_path):
     folder = tmp_path / "訓練"
     write(folder)
-    code = "import typer; from cgratio.cli.report import report; typer.run(report)"
     result = subprocess.run(
-        [sys.executable, "-c", code, str(folder)],
+        [sys.executable, "-m", "cgratio", "report", str(folder)],
         env={"PYTHONIOENCODING": "ascii", "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
         capture_output=True,
         text=True,

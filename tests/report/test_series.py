@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from cgratio.analysis.facts import Quantity
-from cgratio.report import balance_page, series
+from cgratio.report import series
 from cgratio.results.words import Part
 
 
@@ -64,23 +64,3 @@ def test_a_slowdown_without_intervals_has_none(quickstart):
 
     (line,) = series.along("sm_share", [bare(p) for p in whole(quickstart)[4:]])
     assert all(one.lost_interval is None for one in series.slowdowns(line)[:-1])
-
-
-def test_supply_meets_demand_where_both_are_equal(quickstart):
-    supply, demand = (
-        next(c for c in quickstart.analysis.curves if c.name == n) for n in ("supply", "demand")
-    )
-    one = next(c for c in balance_page.crossings(supply, demand) if c.amount == 1.0)
-    assert one.threads == pytest.approx(1900 / 1400, rel=0.01)
-    assert one.low is not None
-    assert one.high is not None
-    assert one.low < one.threads < one.high
-    assert not one.is_extrapolated
-
-
-def test_demand_that_supply_never_reaches_has_no_crossing(quickstart):
-    supply, demand = (
-        next(c for c in quickstart.analysis.curves if c.name == n) for n in ("supply", "demand")
-    )
-    weak = replace(supply, y=tuple(y / 100 for y in supply.y))
-    assert all(one.threads is None for one in balance_page.crossings(weak, demand))

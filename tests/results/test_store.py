@@ -60,7 +60,47 @@ def test_damaged_and_foreign_files_are_named_and_skipped(folder):
     assert sorted(flaw.path.name for flaw in results.flaws) == ["cut.parquet", "empty.parquet", "notes.txt"]
     with pytest.raises(store.StoreError, match=r"cut\.parquet.*empty\.parquet"):
         store.load(folder, strict=True)
-    assert set(store.finished_trial_ids(folder)) == {"a", "whole"}
+    assert store.finished_trials(folder).keys() == {"a", "whole"}
+
+
+@pytest.mark.parametrize(
+    ("columns", "why"),
+    [
+        ({"city": ["Rome"], "people": [3]}, "not a file of trials/: it has unknown columns city, people"),
+        ({"trial_id": ["x"], "window": [0], "start_s": [0.0]}, "it has unknown columns window, start_s"),
+        ({"actors": [3]}, "not a file of trials/: it has other columns"),
+        ({"trial_id": ["a"]}, "not the file of trial x: it holds a"),
+        ({"trial_id": pa.nulls(1, pa.string())}, "not the file of trial x: it holds None"),
+        ({"trial_id": ["x", "x"]}, "it has 2 rows, a trial has one"),
+        ({"trial_id": pa.nulls(0, pa.string())}, "it has 0 rows, a trial has one"),
+        ({"trial_id": ["x"], "actors": [{"a": 1}]}, "cannot be read: "),
+        ({"trial_id": ["x"], "actors": ["many"]}, "cannot be read: "),
+    ],
+)
+def test_a_parquet_file_that_is_no_trial_is_named_and_skipped(folder, columns, why):
+    write_trial(folder, "a")
+    pq.write_table(pa.table(columns), folder / "trials" / "x.parquet")
+    results = store.load(folder)
+    assert results.trials["trial_id"].tolist() == ["a"]
+    assert [flaw.path.name for flaw in results.flaws] == ["x.parquet"]
+    assert why in str(results.flaws[0])
+    assert "\n" not in str(results.flaws[0])
+    assert store.finished_trials(folder).keys() == {"a"}
+    with pytest.raises(store.StoreError, match=r"x\.parquet"):
+        store.load(folder, strict=True)
+
+
+def test_a_column_that_stands_there_twice_and_a_folder_with_a_file_s_name_are_flaws(folder):
+    twice = pa.Table.from_arrays([pa.array(["x"]), pa.array(["x"])], names=["trial_id", "trial_id"])
+    pq.write_table(twice, folder / "trials" / "x.parquet")
+    (folder / "trials" / "y.parquet").mkdir()
+    assert [flaw.path.name for flaw in store.load(folder).flaws] == ["x.parquet", "y.parquet"]
+
+
+@pytest.mark.parametrize("name", ["nowhere", "a" * 5000])
+def test_a_folder_that_cannot_be_looked_at_is_said_so(tmp_path, name):
+    with pytest.raises(store.StoreError, match=f"{name}: "):
+        store.load(tmp_path / name)
 
 
 def test_a_folder_without_a_sweep_is_said_so(tmp_path):
@@ -149,12 +189,14 @@ def test_the_row_of_one_trial(folder):
     assert store.read_trial(folder, "b") is None
 
 
-@pytest.mark.parametrize("text", ["[1]", "5", "{", ""])
+@pytest.mark.parametrize("text", ["[1]", "5", "{", "", "[" * 100_000])
 def test_a_manifest_that_is_none_is_a_flaw(folder, text):
     (folder / store.MANIFEST).write_text(text)
     assert store.load(folder).flaws[0].path.name == store.MANIFEST
 
 
 def test_a_journal_line_that_is_no_entry_is_left_out(folder):
-    (folder / store.JOURNAL).write_text('5\n{"state": "running"}\nnull\n')
-    assert store.read_journal(folder) == [{"state": "running"}]
+    entry = {"state": "running", "trial_id": "a"}
+    deep = "[" * 100_000
+    (folder / store.JOURNAL).write_text(f'5\n{{"state": "running"}}\nnull\n{deep}\n{json.dumps(entry)}\n')
+    assert store.read_journal(folder) == [entry]

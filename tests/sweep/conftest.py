@@ -8,7 +8,7 @@ from cgratio.launch.local import LocalLauncher
 from cgratio.machine.host import read_host
 from cgratio.sweep.host import SweepHost
 from cgratio.sweep.plan import make_plan
-from cgratio.sweep.spec import load_spec
+from cgratio.sweep.reading import load_spec
 
 QUICK = """
 name: quick

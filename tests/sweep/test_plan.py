@@ -11,7 +11,8 @@ from cgratio.machine.topology import Cpu, Topology
 from cgratio.sweep.document import SpecError
 from cgratio.sweep.host import SweepHost
 from cgratio.sweep.plan import MOST_TRIALS, make_plan
-from cgratio.sweep.spec import Spec, load_spec
+from cgratio.sweep.reading import load_spec
+from cgratio.sweep.spec import Spec
 
 
 def host(cpus=8, *, cuda=False):
@@ -35,7 +36,7 @@ def plan(axes, *, cpus=8, **fields):
 
 
 def test_each_block_holds_every_point_once_in_an_order_of_its_own():
-    found = plan({"actors": [1, 2, 4, 8, 16], "actor_cpus": [1, 2]}, replicates=3, seed=7)
+    found = plan({"actors": [1, 2, 4, 8, 16], "actor_cpus": [1, 2]}, replicates=3, seed=7, sentinel="none")
     blocks = [[trial.point_id for trial in found.trials if trial.block == block] for block in range(3)]
     assert len(found.points) == 10
     assert all(Counter(block) == Counter(blocks[0]) for block in blocks)
@@ -78,13 +79,29 @@ def test_trial_ids_are_unique_and_change_with_what_a_trial_is():
 
 
 def test_axes_that_a_part_does_not_have_are_null_and_make_no_points():
-    supply = plan({"part": "supply", "actor_cpus": [1, 2], "sm_share": [1.0, 0.5], "device_cpus": [1, 2]})
-    assert [(point["actor_cpus"], point["device_cpus"], point["sm_share"]) for point in supply.points] == [
-        (1, None, None),
-        (2, None, None),
-    ]
-    demand = plan({"part": "demand", "actor_cpus": [1, 2], "device_cpus": [1, 2]})
-    assert [(point["actor_cpus"], point["device_cpus"]) for point in demand.points] == [(None, 1), (None, 2)]
+    learning = {"network": ["nature_cnn", "mlp"], "unroll_length": [5, 20], "learner_batch": [4, 8]}
+    device = {"sm_share": [1.0, 0.5], "device_cpus": [1, 2], "precision": ["fp32", "bf16"]}
+    supply = plan({"part": "supply", "actor_cpus": [1, 2], **learning, **device}).points
+    assert [point["actor_cpus"] for point in supply] == [1, 2]
+    for name in (*learning, *device, "gpus"):
+        assert {point[name] for point in supply} == {None}
+    demand = plan({"part": "demand", "actor_cpus": [1, 2], "device_cpus": [1, 2]}).points
+    assert [(point["actor_cpus"], point["device_cpus"]) for point in demand] == [(None, 1), (None, 2)]
+    assert len(plan({"part": "demand", **learning}).points) == 2 * 8  # auto gives two counts of device CPUs
+
+
+def test_a_trainer_is_told_nothing_of_an_axis_that_its_part_does_not_have(tmp_path):
+    from cgratio.trainer.config import TrainerConfig
+
+    found = plan({"part": ["supply", "demand"], "network": "mlp", "unroll_length": 7}, replicates=1)
+    configs = [TrainerConfig(**request.trainer) for _, request in found.requests(tmp_path)]
+    assert {config.part: config.unroll_length for config in configs} == {"supply": 20, "demand": 7}
+
+
+def test_what_only_some_parts_have_does_not_vary():
+    found = plan({"part": ["whole", "supply", "demand"], "actors": 8, "device_cpus": 1})
+    assert found.varying == ("part", "actor_cpus")
+    assert found.fixed["network"] == "nature_cnn"
 
 
 @pytest.mark.parametrize(
@@ -139,6 +156,11 @@ def test_points_that_grids_share_are_measured_once():
     assert [point["actors"] for point in found.points] == [1, 2, 4]
 
 
+def test_excluded_points_do_not_count_against_the_limit():
+    axes = {"actors": [*range(1, 1000)], "actor_cpus": 1, "learner_batch": [*range(1, 52)]}
+    assert len(plan(axes, replicates=2, exclude=["learner_batch > 1", "actors > 9"]).points) == 9
+
+
 def test_excluded_points_are_left_out():
     found = plan({"actors": [1, 2, 4], "actor_cpus": [1, 2]}, exclude=["actors < actor_cpus", "actors == 4"])
     assert [(point["actors"], point["actor_cpus"]) for point in found.points] == [(1, 1), (2, 1), (2, 2)]
@@ -146,12 +168,48 @@ def test_excluded_points_are_left_out():
     assert plan({"part": "demand"}, exclude=["actor_cpus > 0"]).points
 
 
-def test_a_sentinel_is_measured_again_and_again():
-    found = plan({"actors": [1, 2, 4], "actor_cpus": 1}, replicates=2, sentinel_every=2)
+def test_a_sentinel_is_measured_from_the_first_trial_of_a_sweep_to_its_last():
+    axes = [{"part": "supply", "actors": [1, 2]}, {"actors": [1, 2, 4, 8, 16], "actor_cpus": 1}]
+    found = plan(axes, replicates=3)
     sentinels = [trial for trial in found.trials if trial.sentinel]
-    assert [trial.order for trial in sentinels] == [2, 5, 8]
-    assert {trial.axes["actors"] for trial in sentinels} == {1}
-    assert len({trial.trial_id for trial in found.trials}) == 9
+    assert len(found.points) == 8  # auto gives a supply point of two actors two counts of CPUs
+    assert [(trial.order, trial.block) for trial in sentinels] == [(0, 0), (13, 1), (26, 2)]
+    # The middle point of the whole job, with environments of its own.
+    assert {(trial.axes["part"], trial.axes["actors"]) for trial in sentinels} == {("whole", 4)}
+    (point,) = {trial.point_id for trial in sentinels}
+    same = [trial for trial in found.trials if trial.point_id == point]
+    assert sorted(trial.replicate for trial in same) == [*range(6)]
+    assert len({trial.seed for trial in same}) == 6
+    assert found.sentinels == 3
+    assert [trial.order for trial in found.trials] == [*range(27)]
+    assert len({trial.trial_id for trial in found.trials}) == 27
+
+
+@pytest.mark.parametrize(
+    ("actors", "fields"),
+    [
+        ([1, 2, 4, 8, 16], {}),
+        ([1, 2, 4, 8, 16, 32], {"replicates": 1}),
+        ([1, 2, 4, 8, 16, 32], {"sentinel": "none"}),
+    ],
+)
+def test_small_sweeps_and_those_that_want_none_have_no_sentinel(actors, fields):
+    found = plan({"actors": actors, "actor_cpus": 1}, **fields)
+    assert found.sentinel is None
+    assert not any(trial.sentinel for trial in found.trials)
+
+
+def test_the_shipped_study_has_a_sentinel():
+    spec = load_spec(Path(__file__).parents[2] / "sweeps" / "pong.yaml")
+    assert make_plan(spec, host(4)).sentinels == spec.replicates
+
+
+@pytest.mark.parametrize("share", [1.0, 0.25, 0.01])
+def test_a_share_of_the_accelerator_is_waited_for_as_much_longer(tmp_path, share):
+    found = plan({"sm_share": share}, replicates=1, trial={"setup_max_s": 100, "silence_max_s": 50})
+    ((_, request),) = found.requests(tmp_path)
+    assert (request.limits.setup_max_s, request.limits.silence_max_s) == (100 / share, 50 / share)
+    assert request.limits.max_s == found.spec.trial.max_s
 
 
 @pytest.mark.parametrize(
@@ -170,7 +228,11 @@ def test_a_sentinel_is_measured_again_and_again():
         ({"actors": 2}, {"exclude": ["actors = 1"]}, "is not an expression over axes"),
         ({"actors": 2}, {"exclude": ["rand() < 2"]}, "is not an expression over axes"),
         ({"actors": 2}, {"exclude": ["network.upper() == 'MLP'"]}, "is not an expression over axes"),
-        ({"actors": [*range(1, 2000)], "learner_batch": [*range(1, 100)]}, {}, f"at most {MOST_TRIALS:,}"),
+        (
+            {"actors": [*range(1, 1000)], "actor_cpus": 1, "learner_batch": [*range(1, 52)]},
+            {"replicates": 2},
+            f"the sweep has 101,900 trials of 50,949 points; at most {MOST_TRIALS:,} are run",
+        ),
     ],
 )
 def test_what_cannot_run_is_refused_before_anything_runs(axes, fields, message):

@@ -25,15 +25,15 @@ import sys
 from functools import partial
 from pathlib import Path
 sys.path.insert(0, {here!r})
-from cgratio.cli import _end
+from cgratio.cli import end
 import signal
-signal.signal(signal.SIGINT, _end); signal.signal(signal.SIGTERM, _end)
+signal.signal(signal.SIGINT, end); signal.signal(signal.SIGTERM, end)
 from cgratio.launch.local import LocalLauncher
 from cgratio.machine.host import read_host
 from cgratio.sweep.host import SweepHost
 from cgratio.sweep.plan import make_plan
 from cgratio.sweep.runner import run_sweep
-from cgratio.sweep.spec import load_spec
+from cgratio.sweep.reading import load_spec
 spec = load_spec(Path({spec!r}), overrides=("trainer.learning_rate={behaviour}", *{settings!r}))
 plan = make_plan(spec, SweepHost(host=read_host(), software={{"cgratio": "test"}}))
 run_sweep(plan, Path({folder!r}), resume=True,
@@ -257,6 +257,64 @@ def test_resume_on_another_host_is_refused_unless_asked_for(tmp_path, quick_plan
     with pytest.raises(FolderError, match="measured on another host"):
         run_sweep(plan, folder, resume=True, launcher=stand_in)
     run_sweep(plan, folder, resume=True, allow_drift=True, launcher=stand_in)
+
+
+@pytest.mark.parametrize("text", [None, "", '{"host_id": "a', "[]", '{"schema_version": 1}'])
+def test_a_lost_manifest_is_no_way_around_the_check_for_drift(tmp_path, quick_plan, stand_in, text):
+    folder = tmp_path / "out"
+    plan = quick_plan(0.5, "replicates=1", "axes.actors=[1]")
+    run_sweep(plan, folder, launcher=stand_in)
+    whole = json.loads((folder / store.MANIFEST).read_text())
+    (folder / store.MANIFEST).unlink()
+    if text is not None:
+        (folder / store.MANIFEST).write_text(text)
+    with pytest.raises(FolderError) as error:
+        run_sweep(plan, folder, resume=True, launcher=stand_in)
+    assert str(error.value).startswith(f"{folder / store.MANIFEST}: is missing or damaged")
+    assert "--allow-drift" in str(error.value)
+    assert "\n" not in str(error.value)
+    run_sweep(plan, folder, resume=True, allow_drift=True, launcher=stand_in)
+    made = store.read_manifest(folder)
+    assert {name: made[name] for name in ("host_id", "software_id")} == {
+        name: whole[name] for name in ("host_id", "software_id")
+    }
+
+
+def test_a_lost_manifest_is_made_again_where_no_trial_is_finished(tmp_path, quick_plan):
+    folder, plan = tmp_path / "out", quick_plan(0.5, "replicates=1", "axes.actors=[1]")
+    other = quick_plan(0.5, "replicates=1", "axes.actors=[2]")
+    prepare(folder, other, resume=False, allow_drift=False)
+    (folder / store.MANIFEST).write_text("{")
+    assert prepare(folder, plan, resume=True, allow_drift=False) == set()
+    # What was planned before is gone, so the folder is this sweep's and no other's.
+    assert prepare(folder, plan, resume=True, allow_drift=False) == set()
+    with pytest.raises(FolderError, match="holds another sweep"):
+        prepare(folder, other, resume=True, allow_drift=False)
+
+
+def test_a_lost_journal_is_no_way_around_the_check_for_another_sweep(tmp_path, quick_plan, stand_in):
+    folder, plan = tmp_path / "out", quick_plan(0.5, "replicates=1", "axes.actors=[1]")
+    run_sweep(plan, folder, launcher=stand_in)
+    (folder / store.JOURNAL).unlink()
+    with pytest.raises(FolderError, match="1 of its trials are not in this specification"):
+        run_sweep(quick_plan(0.5, "replicates=1", "axes.actors=[2]"), folder, resume=True, launcher=stand_in)
+    run_sweep(plan, folder, resume=True, launcher=stand_in)
+    assert states(folder) == {"planned": 1, "complete": 1}
+
+
+def test_a_finished_trial_is_read_once_on_resume(tmp_path, quick_plan, stand_in, monkeypatch):
+    folder, plan = tmp_path / "out", quick_plan(0.5, "replicates=1")
+    run_sweep(plan, folder, launcher=stand_in)
+    read, original = Counter(), store._read
+
+    def counted(path, schema):
+        read[path.name] += 1
+        return original(path, schema)
+
+    monkeypatch.setattr(store, "_read", counted)
+    run_sweep(plan, folder, resume=True, launcher=stand_in)
+    assert set(read.values()) == {1}
+    assert len(read) == 3
 
 
 def test_a_second_sweep_waits_for_the_lock_and_then_says_so(tmp_path, quick_plan, stand_in, monkeypatch):

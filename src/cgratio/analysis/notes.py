@@ -46,7 +46,9 @@ def sweep_notes(trials: Sequence[Trial], *, spreads: Spreads) -> tuple[str, ...]
             " wide for the calm ones and too narrow for the restless ones"
         )
     if (slope := _drift(groups)) is not None:
-        notes.append(f"the rate drifts by {slope:+.1%} from the first trial to the last (p < {RARE_P})")
+        notes.append(
+            f"the rate drifts by {slope:+.1%} from a point's first replicate to its last (p < {RARE_P})"
+        )
     notes += [*_neighbours(valid), *_mixed_precision(valid)]
     hosts = sorted({trial.host for trial in valid})
     if len(hosts) > 1:
@@ -113,16 +115,17 @@ def service_time_note(workload: Workload, *, threads: Quantity) -> str | None:
 
 
 def _drift(groups: Sequence[Sequence[Trial]]) -> float | None:
-    """Change of the rate over the sweep by the trend of replicates about their means; None without one."""
-    orders, deviations = [], []
+    """Change of the rate from a point's first replicate to its last, by their trend; None without one."""
+    orders, deviations, spans = [], [], []
     for group in groups:
         mean_log = sum(math.log(trial.rate) for trial in group) / len(group)
         mean_order = sum(trial.order for trial in group) / len(group)
         # Both about the point's own mean: else where a point lies in the order would mix in.
         orders += [trial.order - mean_order for trial in group]
         deviations += [math.log(trial.rate) - mean_log for trial in group]
+        spans.append(max(trial.order for trial in group) - min(trial.order for trial in group))
     line = drift(orders, deviations)
     if line is None or line[1] >= RARE_P:
         return None
-    every = [trial.order for group in groups for trial in group]
-    return math.expm1(line[0] * (max(every) - min(every)))
+    # Over no more trials than lie between replicates: beyond these the trend was not seen.
+    return math.expm1(line[0] * max(spans))

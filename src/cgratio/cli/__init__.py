@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import signal
 import sys
 from typing import Annotated
@@ -12,6 +11,7 @@ import typer
 from cgratio import __version__
 from cgratio.cli.analyze import analyze
 from cgratio.cli.doctor import doctor
+from cgratio.cli.output import BAD_INPUT, complain, guard_streams, say
 from cgratio.cli.report import report
 from cgratio.cli.sweep import sweep
 from cgratio.cli.train import train
@@ -19,7 +19,6 @@ from cgratio.cli.train import train
 app = typer.Typer(
     name="cgratio",
     help="Measures how many CPU threads an RL training job needs for each GPU.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -29,10 +28,13 @@ app.command()(report)
 app.command()(doctor)
 app.command()(train)
 
+# What typer raises for any bad usage; it exports one kind of it only.
+_UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
+
 
 def _print_version(asked: bool) -> None:  # noqa: FBT001 - the option's value
     if asked:
-        typer.echo(f"cgratio {__version__}")
+        say(f"cgratio {__version__}")
         raise typer.Exit
 
 
@@ -47,15 +49,28 @@ def options(
 
 def main() -> None:
     """Runs the command line; the exit codes are those of docs/exit-codes.md."""
-    signal.signal(signal.SIGINT, _end)
-    signal.signal(signal.SIGTERM, _end)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # A name that the terminal's encoding does not have must not end a command.
-            stream.reconfigure(errors="backslashreplace")
-    app()
+    signal.signal(signal.SIGINT, end)
+    signal.signal(signal.SIGTERM, end)
+    guard_streams()
+    try:
+        code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
+    except _UsageError as error:
+        code = _explain(error)
+    except SystemExit as ended:  # a signal, or nobody reads on
+        code = ended.code
+    sys.stdout.flush()  # here, where a reader that has left still decides the exit code
+    sys.exit(code)
 
 
-def _end(number: int, _frame: object) -> None:
-    # As a shell reports it: 130 for Ctrl-C, 143 for SIGTERM. Whoever holds something cleans up on the way.
+def _explain(error: typer.BadParameter) -> int:
+    """Says in one line what is wrong with a command line; typer itself draws a box."""
+    command = error.ctx.command_path if error.ctx else "cgratio"
+    message = " ".join(error.format_message().split()).rstrip(".")
+    complain(f"{message}; see {command} --help")
+    return BAD_INPUT
+
+
+def end(number: int, _frame: object) -> None:
+    """Ends the program for a signal; whoever holds something cleans up on the way."""
+    # As a shell reports it: 130 for Ctrl-C, 143 for SIGTERM.
     sys.exit(128 + number)

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import io
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+
+from cgratio.cli.output import INVALID, Listing, complain, refuse, say_json, show, tell
 
 if TYPE_CHECKING:
     from cgratio.analysis.facts import Analysis, Curve, Optimum, Point, Quantity
-
-BAD_INPUT = 2
-NO_VALID_TRIAL = 4
-
-WHOLE_WORDS = ("part", "samples/s", "W", "samples/J", "limit")
-"""Columns that keep their words whole; the headers of the others give way first."""
 
 
 def analyze(
@@ -40,50 +30,40 @@ def analyze(
     try:
         results = store.load(folder, strict=strict)
     except store.StoreError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(BAD_INPUT) from error
+        refuse(str(error))
     analysis = analyse(results)
     for flaw in analysis.flaws:
-        typer.echo(f"warning: {flaw}", err=True)
+        complain(flaw, what="warning")
     try:
         store.write_json(folder / store.ANALYSIS, analysis.as_dict())
     except OSError as error:
-        typer.echo(f"warning: {folder / store.ANALYSIS} was not saved: {error.strerror or error}", err=True)
+        complain(f"{folder / store.ANALYSIS} was not saved: {error.strerror or error}", what="warning")
     if as_json:
-        # ASCII only, so that no terminal's encoding can break it.
-        typer.echo(json.dumps(analysis.as_dict(), indent=2, allow_nan=False))
+        say_json(analysis.as_dict())
     else:
         _show(analysis)
     if analysis.valid == 0:
-        raise typer.Exit(NO_VALID_TRIAL)
+        raise typer.Exit(INVALID)
 
 
 def _show(analysis: Analysis) -> None:
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # A name that the terminal's encoding does not have must not end the report.
-        sys.stdout.reconfigure(errors="backslashreplace")
-    console = Console(highlight=False)
-    console.print(f"[bold]{escape(analysis.answer)}[/bold]")
+    tell(analysis.answer, style="bold")
     labels = f"; {', '.join(analysis.labels)}" if analysis.labels else ""
-    console.print(
-        escape(
-            f"{analysis.sweep} on {analysis.host}: {analysis.valid} of {analysis.trials} trials valid{labels}"
-        )
-    )
+    tell(f"{analysis.sweep} on {analysis.host}: {analysis.valid} of {analysis.trials} trials valid{labels}")
     if analysis.points:
-        console.print(_points_table(analysis.points))
+        _show_points(analysis.points)
     parameters = [curve for curve in analysis.curves if curve.parameters]
     if parameters:
-        console.print(_parameters_table(parameters))
+        show(_parameters(parameters))
     for optimum in analysis.optima:
-        console.print(_optimum_table(optimum))
+        show(_optimum(optimum))
     for rule in dict.fromkeys(optimum.counting_rule for optimum in analysis.optima):
-        console.print(f"counted: {escape(rule)}")
+        tell(f"counted: {rule}")
     for note in analysis.notes:
-        console.print(f"note: {escape(note)}")
+        tell(f"note: {note}")
 
 
-def _points_table(points: tuple[Point, ...]) -> Table:
+def _show_points(points: tuple[Point, ...]) -> None:
     # An axis that only some parts have says nothing that `part` does not.
     axes = [
         name
@@ -93,23 +73,26 @@ def _points_table(points: tuple[Point, ...]) -> Table:
     if {"actors", "inference_batch"} <= set(axes) and _follows(points, "inference_batch", "actors"):
         axes.remove("inference_batch")
     energy = any(point.power.value is not None for point in points)
-    headers = [name.replace("_", " ") for name in axes]
     # A model's watts are called so in the very header, where they cannot be read without it.
     label = " modelled" if any(point.power.origin == "modelled" for point in points) else ""
     units = ["samples/s", *((f"W{label}", f"samples/J{label}") if energy else ())]
-    table = _table("Points", *headers, *units, "busy CPUs/ device", "limit", "valid")
+    rows = []
     for point in points:
         numbers = [point.rate, *((point.power, point.samples_per_joule) if energy else ())]
-        table.add_row(
-            *("-" if point.axes[name] is None else escape(str(point.axes[name])) for name in axes),
-            *(_plus_minus(quantity) for quantity in numbers),
-            f"{_percent(point.shares.get('env'))}/{_percent(point.shares.get('device_busy'))}",
-            str(point.bottleneck),
-            escape(_verdict(point)),
+        rows.append(
+            [
+                *("-" if point.axes[name] is None else str(point.axes[name]) for name in axes),
+                *map(_plus_minus, numbers),
+                f"{_percent(point.shares.get('env'))}/{_percent(point.shares.get('device_busy'))}",
+                str(point.bottleneck),
+                _verdict(point),
+            ]
         )
+    names = [name.replace("_", " ") for name in axes]
+    headers = [*names, *units, "busy CPUs/ device", "limit", "valid"]
+    show(Listing(title="Points", headers=headers, rows=rows))
     if not energy:
-        table.caption = escape(f"W and samples/J unknown: {points[0].power.reason}")
-    return table
+        tell(f"W and samples/J unknown: {points[0].power.reason}")
 
 
 def _follows(points: tuple[Point, ...], axis: str, other: str) -> bool:
@@ -118,26 +101,24 @@ def _follows(points: tuple[Point, ...], axis: str, other: str) -> bool:
     return len(pairs) == len({value for value, _ in pairs})
 
 
-def _parameters_table(curves: list[Curve]) -> Table:
-    table = _table("Fitted", "curve", "parameter", "value [95 %]", "unit")
+def _parameters(curves: list[Curve]) -> Listing:
+    rows = []
     for curve in curves:
         name = " ".join([curve.name, *(f"{axis}={value}" for axis, value in curve.group.items())])
         for parameter, quantity in curve.parameters.items():
-            table.add_row(escape(name), parameter, escape(_interval(quantity)), escape(quantity.unit))
-    return table
+            rows.append([name, parameter, _interval(quantity), quantity.unit])
+    return Listing(title="Fitted", headers=["curve", "parameter", "value [95 %]", "unit"], rows=rows)
 
 
-def _optimum_table(optimum: Optimum) -> Table:
+def _optimum(optimum: Optimum) -> Listing:
     group = "".join(f", {axis}={value}" for axis, value in optimum.group.items())
-    table = _table(f"Optimum for {optimum.goal}{group}", "counted as", "value [95 %]", "origin")
     quantities = (optimum.threads_per_accelerator, optimum.cores_per_accelerator, optimum.threads_per_sm)
-    for quantity in quantities:
-        table.add_row(escape(quantity.unit), escape(_interval(quantity)), str(quantity.origin))
+    rows = [[quantity.unit, _interval(quantity), str(quantity.origin)] for quantity in quantities]
     if optimum.near_optimal:
-        table.add_row(
-            f"within {optimum.tolerance:.0%} of the best", _ranges(optimum.near_optimal), "whole threads"
-        )
-    return table
+        best = f"within {optimum.tolerance:.0%} of the best"
+        rows.append([best, _ranges(optimum.near_optimal), "whole threads"])
+    headers = ["counted as", "value [95 %]", "origin"]
+    return Listing(title=f"Optimum for {optimum.goal}{group}", headers=headers, rows=rows)
 
 
 def _percent(share: float | None) -> str:
@@ -177,19 +158,3 @@ def _ranges(counts: tuple[int, ...]) -> str:
 def _sign() -> str:
     encoding = (sys.stdout.encoding or "ascii").lower()
     return "±" if encoding.startswith(("utf", "latin", "iso8859", "cp125")) else "+-"
-
-
-def _table(title: str, *columns: str) -> Table:
-    table = Table(
-        title=escape(title),
-        title_justify="left",
-        caption_justify="left",
-        box=box.ASCII2 if _sign() == "+-" else box.SIMPLE_HEAD,
-        padding=(0, 0),  # so that the points fit 80 columns
-    )
-    for column in columns:
-        # Fold: the default ends a long cell in a character that ASCII does not have.
-        whole = column in WHOLE_WORDS
-        longest = max(map(len, column.split()), default=1)  # a header is broken between words only
-        table.add_column(escape(column), overflow="fold", no_wrap=whole, min_width=longest)
-    return table

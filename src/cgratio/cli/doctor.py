@@ -1,19 +1,14 @@
 """`cgratio doctor`: what this host has and what can be measured on it."""
 
-import io
-import json
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
+from cgratio.cli.output import Listing, refuse, say_json, show
 from cgratio.machine.cpulist import CpuListError, format_cpu_list
 from cgratio.machine.host import Host, read_host
 from cgratio.machine.topology import TopologyError
@@ -34,23 +29,17 @@ def doctor(
             cuda_visible_devices=os.environ.get("CUDA_VISIBLE_DEVICES"),
             device_order=os.environ.get("CUDA_DEVICE_ORDER", "FASTEST_FIRST"),
         )
-    except (TopologyError, CpuListError) as error:
-        raise typer.BadParameter(str(error), param_hint="--sysroot") from error
+    except (TopologyError, CpuListError, OSError) as error:
+        refuse(f"--sysroot {sysroot}: {error.strerror if isinstance(error, OSError) else error}")
     sensors = list_sensors(root=sysroot)
     if as_json:
-        report = {**host.as_dict(), "sensors": [{**asdict(status), "ok": status.ok} for status in sensors]}
-        typer.echo(json.dumps(report, indent=2, allow_nan=False))
+        say_json({**host.as_dict(), "sensors": [{**asdict(status), "ok": status.ok} for status in sensors]})
         return
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # A name that the terminal's encoding does not have must not end the report.
-        sys.stdout.reconfigure(errors="backslashreplace")
-    console = Console(highlight=False)
-    console.print(_host_table(host))
-    console.print(_sensor_table(sensors))
+    show(_host(host))
+    show(_sensors(sensors))
 
 
-def _host_table(host: Host) -> Table:
-    table = _table("Host", "Fact", "Value")
+def _host(host: Host) -> Listing:
     limits, facts, ratio = host.limits, host.facts, host.ratio
     quota = (
         "none" if limits.quota_cpus is None else f"{limits.quota_cpus:g} CPUs of time ({limits.quota_source})"
@@ -78,21 +67,17 @@ def _host_table(host: Host) -> Table:
     if ratio.threads_per_gpu is not None:
         rows.append(("per visible GPU", f"{ratio.threads_per_gpu:g} threads, {ratio.cores_per_gpu:g} cores"))
     rows += [("note", note) for note in (*host.topology.notes, *limits.notes)]
-    for row in rows:
-        table.add_row(*map(escape, row))
-    return table
+    return Listing(title="Host", headers=["Fact", "Value"], rows=rows, spaced=True)
 
 
-def _sensor_table(sensors: Sequence[SensorStatus]) -> Table:
+def _sensors(sensors: Sequence[SensorStatus]) -> Listing:
     # Sensors in the same state share a row: without a driver, all of a GPU's have the same reason.
     rows: dict[str, list[str]] = {}
     for status in sensors:
         name = status.sensor if status.device is None else f"{status.sensor} of {status.device}"
         rows.setdefault(_state(status), []).append(name)
-    table = _table("Sensors", "Sensor", "State")
-    for state, names in rows.items():
-        table.add_row(escape("\n".join(names)), escape(state))
-    return table
+    cells = [["\n".join(names), state] for state, names in rows.items()]
+    return Listing(title="Sensors", headers=["Sensor", "State"], rows=cells, spaced=True)
 
 
 def _state(status: SensorStatus) -> str:
@@ -101,11 +86,3 @@ def _state(status: SensorStatus) -> str:
     # Of many CPUs, the first few say enough.
     shown = [*status.devices[:3], "..."] if len(status.devices) > 3 else status.devices
     return f"ok: {', '.join(shown)}" if shown else "ok"
-
-
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", show_lines=True)
-    for column in columns:
-        # Fold: the default ends a long cell in a character that ASCII does not have.
-        table.add_column(column, overflow="fold")
-    return table

@@ -8,10 +8,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from rich.console import Console
 from rich.live import Live
-from rich.markup import escape
 from rich.text import Text
+
+from cgratio.cli.output import complain, console, plain
 
 if TYPE_CHECKING:
     from cgratio.sweep.runner import State
@@ -26,7 +26,7 @@ class SweepProgress:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._console = Console(highlight=False)
+        self._console = console()
         self._live = Live(console=self._console, refresh_per_second=4, transient=True)
         self._terminal = self._console.is_terminal
         self._spoken_s = 0.0
@@ -52,31 +52,32 @@ class SweepProgress:
         if state.row is not None:
             assert state.trial
             self._verdicts[",".join(state.row["verdict"])] += 1
-            self._console.print(escape(_finished(state.row, state)), soft_wrap=True)
+            self._say(_finished(state.row, state))
             self._spoken_s = time.monotonic()
         elif self._terminal:
-            self._live.update(Text(_running(state)))
+            self._live.update(Text(plain(_running(state))))
         elif time.monotonic() - self._spoken_s > _PLAIN_EVERY_S:
-            self._console.print(escape(_running(state)), soft_wrap=True)
+            self._say(_running(state))
             self._spoken_s = time.monotonic()
 
     def finish(self) -> bool:
         """Says how the sweep ended; returns whether there is a valid trial to look at."""
         from cgratio.results import store
 
-        trials = store.load(self._folder).trials
+        results = store.load(self._folder)
+        for flaw in results.flaws:
+            complain(str(flaw), what="warning")
+        trials = results.trials
         verdicts = Counter(code for verdict in trials["verdict"] for code in verdict)
         valid = verdicts.pop("valid", 0)
         others = "".join(f", {count} {code}" for code, count in verdicts.most_common())
-        self._console.print(
-            escape(f"{valid} of {len(trials)} trials valid{others}; results in {self._folder}"),
-            soft_wrap=True,
-        )
+        self._say(f"{valid} of {len(trials)} trials valid{others}; results in {self._folder}")
         if verdicts:
-            self._console.print(
-                escape(f"the logs of all trials are in {self._folder / 'logs'}"), soft_wrap=True
-            )
+            self._say(f"the logs of all trials are in {self._folder / 'logs'}")
         return valid > 0
+
+    def _say(self, text: str) -> None:
+        self._console.print(Text(plain(text)), soft_wrap=True)
 
 
 def _running(state: State) -> str:
@@ -109,8 +110,9 @@ def _point(state: State) -> str:
         shown.append(f"device CPUs {axes['device_cpus']}")
     if axes["sm_share"] not in {None, 1.0}:
         shown.append(f"share {axes['sm_share']:g}")
-    shown += [f"{name.replace('_', ' ')} {axes[name]}" for name in state.varying if name not in _SHOWN]
-    return " ".join(shown)
+    others = [name for name in state.varying if name not in _SHOWN and axes[name] is not None]
+    shown += [f"{name.replace('_', ' ')} {axes[name]}" for name in others]
+    return " ".join([*shown, "(sentinel)"] if state.trial.sentinel else shown)
 
 
 def _duration(seconds: float) -> str:

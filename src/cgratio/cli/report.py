@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
+
+from cgratio.cli.output import complain, refuse, say
 
 
 def report(
@@ -29,37 +30,23 @@ def report(
 
     target = folder / "report.pdf" if out is None else out
     if target.suffix.lower() != ".pdf":
-        _refuse(f"{target}: --out must end in .pdf")
-    if target.is_dir():
-        _refuse(f"{target}: is a folder; give the name of a file")
+        refuse(f"{target}: --out must end in .pdf")
     try:
+        if target.is_dir():
+            refuse(f"{target}: is a folder; give the name of a file")
+        if out is not None and not target.parent.is_dir():
+            refuse(f"{target}: there is no folder {target.parent}; make it first, or give another --out")
         results = store.load(folder)
-    except store.StoreError as error:
-        _refuse(str(error))
-    if results.trials.empty:
-        why = (
-            f"; {len(results.flaws)} files were skipped, the first: {results.flaws[0]}"
-            if results.flaws
-            else ""
-        )
-        _refuse(f"{folder}: no trial is stored here yet{why}")
-    try:
+        if results.trials.empty:
+            why = f"; {len(results.flaws)} files were skipped, the first: {results.flaws[0]}"
+            refuse(f"{folder}: no trial is stored here yet{why if results.flaws else ''}")
+        for flaw in results.flaws:
+            complain(str(flaw), what="warning")
         analysis = analyse(results)
         write_report(results, analysis, target)
+    except store.StoreError as error:
+        refuse(str(error))
     except OSError as error:
-        _refuse(f"{target}: cannot be written: {error.strerror or error}")
-    _say(f"Report: {target}", to_stderr=False)
-    _say(f"Answer: {analysis.answer}", to_stderr=False)
-
-
-def _refuse(message: str) -> NoReturn:
-    _say(f"error: {message}", to_stderr=True)
-    raise typer.Exit(2)
-
-
-def _say(text: str, *, to_stderr: bool) -> None:
-    """Prints one line, whatever characters the terminal can show."""
-    stream = sys.stderr if to_stderr else sys.stdout
-    encoding = stream.encoding or "utf-8"
-    line = " ".join(text.split("\n"))
-    typer.echo(line.encode(encoding, "backslashreplace").decode(encoding), err=to_stderr)
+        refuse(f"{target}: cannot be written: {error.strerror or error}")
+    say(f"Report: {target}")
+    say(f"Answer: {analysis.answer}")

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from cgratio.sweep.plan import Plan
+from cgratio.cli.output import INVALID, Listing, complain, refuse, show, tell
 
-BAD_INPUT = 2
-INVALID = 4
+if TYPE_CHECKING:
+    from cgratio.sweep.grid import AxisValues
+    from cgratio.sweep.plan import Plan
 
 
 def sweep(
@@ -35,64 +35,66 @@ def sweep(
     Exits 4 when no trial of the folder is valid.
     """
     from cgratio.cli.progress import SweepProgress
-    from cgratio.sweep.document import SpecError, located
+    from cgratio.results.store import StoreError
+    from cgratio.sweep.document import SpecError
     from cgratio.sweep.folder import FolderError
-    from cgratio.sweep.host import read_sweep_host
-    from cgratio.sweep.plan import make_plan
     from cgratio.sweep.runner import run_sweep
-    from cgratio.sweep.spec import load_spec
 
     folder = out or Path("results") / spec.stem
     try:
-        asked = load_spec(spec, overrides=tuple(settings or ()))
-        try:
-            pairs = {
-                pair for grid in asked.axes for pair in itertools.product(grid.environment, grid.network)
-            }
-            host = read_sweep_host(pairs=sorted(pairs))
-            plan = make_plan(asked, host)
-        except SpecError as error:
-            raise located(spec, error) from error
-        if dry_run:
-            _print_plan(plan, folder)
-            return
+        plan = _plan(spec, overrides=tuple(settings or ()))
+    except SpecError as error:
+        refuse(str(error))
+    if dry_run:
+        _show_plan(plan, folder)
+        return
+    try:
         with SweepProgress(folder) as progress:
             run_sweep(plan, folder, resume=resume, allow_drift=allow_drift, show=progress.show)
-    except SystemExit:  # Ctrl-C or SIGTERM, see cli.main
-        typer.echo(f"interrupted: finished trials are kept in {folder}; go on with --resume", err=True)
+        valid = progress.finish()
+    except SystemExit:  # Ctrl-C, SIGTERM, or nobody reads on: see cli.main
+        complain(f"finished trials are kept in {folder}; go on with --resume", what="interrupted")
         raise
-    except (SpecError, FolderError) as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(BAD_INPUT) from error
+    except (FolderError, StoreError) as error:
+        refuse(str(error))
     except OSError as error:
-        typer.echo(f"error: {folder}: {error.strerror or error}; finished trials are kept", err=True)
-        raise typer.Exit(BAD_INPUT) from error
-    if not progress.finish():
+        refuse(f"{folder}: {error.strerror or error}; finished trials are kept")
+    if not valid:
         raise typer.Exit(INVALID)
 
 
-def _print_plan(plan: Plan, folder: Path) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
+def _plan(spec: Path, *, overrides: tuple[str, ...]) -> Plan:
+    from cgratio.sweep.document import SpecError
+    from cgratio.sweep.host import read_sweep_host
+    from cgratio.sweep.plan import make_plan
+    from cgratio.sweep.reading import load_spec, located
 
-    console = Console(highlight=False)
-    axes = list(plan.points[0])
-    varying = plan.varying
-    fixed = [name for name in axes if name not in varying]
-    table = Table(title=escape(f"{plan.spec.name}: {len(plan.points)} points"), title_justify="left")
-    for name in varying or axes[:1]:
-        table.add_column(name.replace("_", " "), overflow="fold")
-    for point in plan.points:
-        table.add_row(
-            *("-" if point[name] is None else escape(str(point[name])) for name in varying or axes[:1])
-        )
-    console.print(table)
-    same = ", ".join(f"{name} {plan.points[0][name]}" for name in fixed)
-    console.print(f"the same in all: {escape(same)}")
+    asked = load_spec(spec, overrides=overrides)
+    pairs = {pair for grid in asked.axes for pair in itertools.product(grid.environment, grid.network)}
+    try:
+        return make_plan(asked, read_sweep_host(pairs=sorted(pairs)))
+    except SpecError as error:
+        raise located(spec, error, overrides=overrides) from error
+
+
+def _show_plan(plan: Plan, folder: Path) -> None:
+    shown = plan.varying or tuple(plan.points[0])[:1]
+    rows = [["-" if point[name] is None else str(point[name]) for name in shown] for point in plan.points]
+    headers = [name.replace("_", " ") for name in shown]
+    show(Listing(title=f"{plan.spec.name}: {len(plan.points)} points", headers=headers, rows=rows))
+    tell(f"the same in all: {_named(plan.fixed)}")
+    if plan.sentinel:
+        point = _named({name: plan.sentinel[name] for name in plan.varying})
+        tell(f"sentinel: {point}; measured once more in each block, to see the host drift")
     for note in plan.notes:
-        console.print(f"note: {escape(note)}")
-    console.print(
-        f"{len(plan.points)} points x {plan.spec.replicates} replicates = {len(plan.trials)} trials, "
-        f"about {plan.most_s / 60:.1f} min if none stops early, into {escape(str(folder))}; nothing was run"
+        tell(f"note: {note}")
+    sentinels = f" + {plan.sentinels} sentinels" if plan.sentinels else ""
+    tell(
+        f"{len(plan.points)} points x {plan.spec.replicates} replicates{sentinels} = "
+        f"{len(plan.trials)} trials, about {plan.most_s / 60:.1f} min if none stops early, into {folder}; "
+        "nothing was run"
     )
+
+
+def _named(axes: AxisValues) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in axes.items() if value is not None)

@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cgratio.cli.output import INCONCLUSIVE, complain, refuse, say
+from cgratio.trainer.config import LEARNING, TrainerConfig, TrainerError
+
 if TYPE_CHECKING:
     from cgratio.trainer.impala import Progress
 
-BAD_INPUT = 2
+MOST = 1_000_000
+MOST_THREADS = 1024
 
 
 def train(
     environment: Annotated[str, typer.Argument(help="An envpool id.")] = "CartPole-v1",
     network: Annotated[
-        str | None, typer.Option(help="nature_cnn or mlp; chosen by the observations if not given.")
+        str | None,
+        typer.Option(help=f"{' or '.join(LEARNING)}; chosen by the observations if not given."),
     ] = None,
     samples: Annotated[int, typer.Option(min=1, help="Learn from at least this many samples.")] = 1_000_000,
     until_return: Annotated[
         float | None, typer.Option(help="Stop when the mean return of 100 episodes reaches this.")
     ] = None,
-    actors: Annotated[int, typer.Option(min=1)] = 32,
-    actor_threads: Annotated[int, typer.Option(min=1, help="Threads that step environments.")] = 1,
+    actors: Annotated[int, typer.Option(min=1, max=MOST)] = 32,
+    actor_threads: Annotated[
+        int, typer.Option(min=1, max=MOST_THREADS, help="Threads that step environments.")
+    ] = 1,
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-    device_threads: Annotated[int, typer.Option(min=1, help="Threads of an operator on the CPU.")] = 1,
-    unroll_length: Annotated[int, typer.Option(min=1)] = 20,
-    learner_batch: Annotated[int, typer.Option(min=1, help="Unrolls in one update.")] = 16,
-    inference_batch: Annotated[int | None, typer.Option(min=1)] = None,
+    device_threads: Annotated[
+        int, typer.Option(min=1, max=MOST_THREADS, help="Threads of an operator on the CPU.")
+    ] = 1,
+    unroll_length: Annotated[int, typer.Option(min=1, max=MOST)] = 20,
+    learner_batch: Annotated[int, typer.Option(min=1, max=MOST, help="Unrolls in one update.")] = 16,
+    inference_batch: Annotated[int | None, typer.Option(min=1, max=MOST)] = None,
     learning_rate: Annotated[float | None, typer.Option(help="By the network if not given.")] = None,
     discount: Annotated[float | None, typer.Option(min=0, max=1, help="By the network if not given.")] = None,
     entropy_cost: Annotated[float | None, typer.Option(min=0, help="By the network if not given.")] = None,
@@ -38,7 +48,10 @@ def train(
 
     Exits 3 when --until-return was not reached.
     """
-    from cgratio.trainer.config import LEARNING, TrainerConfig, TrainerError
+    if network is not None and network not in LEARNING:
+        refuse(f"--network {network}: there is no such network; use {' or '.join(LEARNING)}")
+    if until_return is not None and not math.isfinite(until_return):
+        refuse(f"--until-return {until_return}: no mean is that; give a number")
     from cgratio.trainer.environments import describe
     from cgratio.trainer.impala import Impala
 
@@ -66,15 +79,20 @@ def train(
             )
         )
     except TrainerError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(BAD_INPUT) from error
+        refuse(str(error))
+    except ImportError as error:  # some of envpool's families want libraries of the host
+        refuse(f"{environment}: {error}")
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "memory" not in str(error):
+            raise
+        refuse("there is not enough memory; use fewer actors, shorter unrolls or a smaller batch")
     printer = _Printer(until_return=until_return)
     last = run.run(until=printer.look, learn_samples=samples)
     run.close()
     printer.line(last)
     if until_return is not None and not printer.reached(last):
-        typer.echo(f"a mean return of {until_return:g} was not reached", err=True)
-        raise typer.Exit(3)
+        complain(f"a mean return of {until_return:g} was not reached", what="inconclusive")
+        raise typer.Exit(INCONCLUSIVE)
 
 
 class _Printer:
@@ -105,7 +123,7 @@ class _Printer:
         seconds = progress.time_s - self._start
         shown = "no episode yet" if progress.recent_return is None else f"{progress.recent_return:.1f}"
         lag = progress.lag_sum / progress.learned if progress.learned else 0.0
-        typer.echo(
+        say(
             f"{seconds:6.1f} s  learned {progress.learned} samples in {progress.updates} updates, stepped "
             f"{progress.samples} ({progress.samples / seconds:.0f} samples/s)  policy lag {lag:.1f} updates  "
             f"return over the last {min(100, progress.episodes)} episodes: {shown}"

@@ -3,94 +3,121 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.axes import Axes
 
-from cgratio.analysis.facts import Origin, Point, Quantity
+from cgratio.analysis.facts import Curve, Origin, Point, Quantity
 from cgratio.report import charts, series, style, wording
 from cgratio.report.content import Content
-from cgratio.report.sheet import Ruler, Sheet, open_sheet, say_instead
+from cgratio.report.gaps import Gap, write_gaps
+from cgratio.report.sheet import Ruler, Sheet, open_sheet
 from cgratio.results.words import Part
 
-_HALF = (style.WIDTH - 2 * style.MARGIN) / 2
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Energy:
+    """A picture of power or of samples per joule.
+
+    Attributes:
+        name, unit: of what is shown.
+        quantity: how a point gives it.
+    """
+
+    name: str
+    unit: str
+    quantity: Callable[[Point], Quantity]
 
 
-def pages(*, content: Content, ruler: Ruler) -> list[Sheet]:
-    """Makes the page."""
+_ENERGY = (
+    _Energy(name="Power", unit="W", quantity=lambda point: point.power),
+    _Energy(name="Samples per joule", unit="samples/J", quantity=lambda point: point.samples_per_joule),
+)
+
+
+def page(*, content: Content, ruler: Ruler) -> Sheet | Gap:
+    """Makes the page, or says why there is none."""
     curve = content.curve("rate_by_actors")
     points = content.part(Part.WHOLE)
     found = series.along("actors", points, first=curve.fixed if curve else None)
-    sheet = open_sheet(
-        title=content.titled("Throughput and power against actors"), lead=_lead(found), ruler=ruler
-    )
-    sheet.reserve(top=sheet.top, bottom=sheet.bottom)
-    halves: Any = sheet.figure.subfigures(2, 1, height_ratios=(1.3, 1.0))
-    above, below = halves
-    rate = above.subplots()
+    title = content.titled("Throughput and power against actors")
     if not found:
-        say_instead(rate, title="Throughput", text=_why_none(points), width=2 * _HALF, ruler=ruler)
-    else:
-        rate.set_title("Throughput")
-        if curve is not None:
-            charts.draw_curve(rate, curve, colour=style.MARKS[0].colour, label="fitted", start=1.0)
-        _draw(rate, found, lambda point: point.rate, joined=curve is None)
-        heights = [height for line in found for height in charts.seen(line.points, lambda point: point.rate)]
-        charts.plain_y(rate, [*heights, *charts.measured_heights(curve)], label="samples/s")
-        _actors_axis(rate, found)
-        if len(found) > 1:
-            above.legend(loc="outside right upper", title="Lines", alignment="left")
-        else:
-            rate.legend(loc="lower right")
-    left, right = below.subplots(1, 2)
-    for axes, name, unit, quantity in (
-        (left, "Power", "W", lambda point: point.power),
-        (right, "Samples per joule", "samples/J", lambda point: point.samples_per_joule),
-    ):
-        _energy_panel(axes, points, above=found, name=name, unit=unit, quantity=quantity, ruler=ruler)
-    return [sheet]
+        return Gap(name=title, reason=_why_none(points))
+    sheet = open_sheet(title=title, lead=_lead(found), ruler=ruler)
+    shown = [one for one in _ENERGY if _lines(one, points, above=found)]
+    gaps = [Gap(name=one.name, reason=_why_no_energy(one, points)) for one in _ENERGY if one not in shown]
+    write_gaps(sheet, gaps, at_foot=True)
+    sheet.reserve(top=sheet.top, bottom=sheet.bottom)
+    above, *below = _rows(sheet, 2 if shown else 1)
+    _draw_rates(above, found, curve)
+    if shown:
+        panels = below[0].subplots(1, len(shown), squeeze=False)[0]
+        for axes, one in zip(panels, shown, strict=True):
+            _draw_energy(axes, one, _lines(one, points, above=found), above=found)
+    return sheet
 
 
-def _energy_panel(
-    axes: Axes,
-    points: tuple[Point, ...],
-    *,
-    above: tuple[series.Series, ...],
-    name: str,
-    unit: str,
-    quantity: Callable[[Point], Quantity],
-    ruler: Ruler,
+def _rows(sheet: Sheet, count: int) -> list[Any]:
+    """Rows of pictures from top to bottom, the first the highest."""
+    rows: Any = sheet.figure.subfigures(count, 1, height_ratios=(1.3, 1.0)[:count], squeeze=False)
+    return [row[0] for row in rows]
+
+
+def _draw_rates(figure: Any, found: tuple[series.Series, ...], curve: Curve | None) -> None:
+    axes = figure.subplots()
+    axes.set_title("Throughput")
+    actors = [_actors(point) for line in found for point in line.points]
+    if curve is not None:
+        curve = charts.between(curve, min(actors), max(actors))
+        charts.draw_curve(axes, curve, colour=style.MARKS[0].colour, label="fitted")
+    _draw(axes, found, lambda point: point.rate, joined=curve is None)
+    extents = [charts.extent_of_points(line.points, lambda point: point.rate) for line in found]
+    charts.plain_y(axes, [*extents, charts.extent_of_curve(curve)], label="samples/s")
+    charts.plain_x(axes, actors, label="actors in flight")
+    figure.legend(loc="outside right upper", title="Lines" if len(found) > 1 else None, alignment="left")
+
+
+def _lines(
+    one: _Energy, points: tuple[Point, ...], *, above: tuple[series.Series, ...]
+) -> list[series.Series]:
+    """The lines of a quantity that have any value, in the order of those above."""
+    lines = series.along("actors", points, first=above[0].fixed, by_boundary=True)
+    return [line for line in lines if any(one.quantity(point).value is not None for point in line.points)]
+
+
+def _why_no_energy(one: _Energy, points: tuple[Point, ...]) -> str:
+    if any(one.quantity(point).value is not None for point in points):
+        return "Known at one number of actors only: see the table of points."
+    reasons = dict.fromkeys(reason for point in points if (reason := one.quantity(point).reason))
+    return f"Unknown: {'; '.join(reasons) or 'no valid point has a value'}."
+
+
+def _draw_energy(
+    axes: Axes, one: _Energy, shown: list[series.Series], *, above: tuple[series.Series, ...]
 ) -> None:
-    first = above[0].fixed if above else {}
-    lines = series.along("actors", points, first=first, by_boundary=True)
-    shown = [line for line in lines if any(quantity(point).value is not None for point in line.points)]
-    if not shown:
-        reasons = dict.fromkeys(quantity(point).reason or "" for point in points)
-        text = "Unknown: " + (
-            "; ".join(reason for reason in reasons if reason) or "no valid point has a value"
-        )
-        if any(quantity(point).value is not None for point in points):
-            text = "Measured at one number of actors only: see the table of points"
-        say_instead(axes, title=name, text=text, width=_HALF, ruler=ruler)
-        return
-    drawn = [point for line in shown for point in line.points if quantity(point).value is not None]
+    drawn = [point for line in shown for point in line.points if one.quantity(point).value is not None]
     boundaries = sorted({point.boundary or "boundary not recorded" for point in drawn})
-    is_modelled = "modelled" in boundaries or any(quantity(p).origin is Origin.MODELLED for p in drawn)
+    is_modelled = "modelled" in boundaries or any(
+        one.quantity(point).origin is Origin.MODELLED for point in drawn
+    )
     covers = ", ".join(boundary for boundary in boundaries if boundary != "modelled")
     tag = ", ".join(part for part in (covers, "modelled" if is_modelled else "") if part)
-    axes.set_title(f"{name} ({tag})")
+    axes.set_title(f"{one.name} ({tag})")
     marks = _same_marks(tuple(shown), above)
     if marks is None:
-        _draw(axes, tuple(shown), quantity, joined=True)
+        _draw(axes, tuple(shown), one.quantity, joined=True)
         axes.legend(loc="best")
     else:
         known = {_but_boundary(line) for line in above[: len(style.MARKS)]}
-        shown.sort(
-            key=lambda line: _but_boundary(line) not in known
-        )  # those without a mark are context, last
-        _draw(axes, tuple(shown), quantity, marks=marks, joined=True)
-    charts.plain_y(axes, charts.seen(drawn, quantity), label=f"{unit}, modelled" if is_modelled else unit)
-    _actors_axis(axes, tuple(shown))
+        # Those without a mark are context, last.
+        shown = sorted(shown, key=lambda line: _but_boundary(line) not in known)
+        _draw(axes, tuple(shown), one.quantity, marks=marks, joined=True)
+    label = f"{one.unit}, modelled" if is_modelled else one.unit
+    charts.plain_y(axes, [charts.extent_of_points(drawn, one.quantity)], label=label)
+    charts.plain_x(
+        axes, [_actors(point) for line in shown for point in line.points], label="actors in flight"
+    )
 
 
 def _draw(
@@ -143,11 +170,6 @@ def _actors(point: Point) -> float:
     return float(point.axes["actors"])
 
 
-def _actors_axis(axes: Axes, found: tuple[series.Series, ...]) -> None:
-    values = [_actors(point) for line in found for point in line.points]
-    charts.plain_x(axes, values, label="actors in flight")
-
-
 def _lead(found: tuple[series.Series, ...]) -> str:
     if not found:
         return ""
@@ -157,17 +179,15 @@ def _lead(found: tuple[series.Series, ...]) -> str:
     which = f" ({found[0].label})" if found[0].label else ""
     text = (
         f"From {wording.axis_value('actors', first.axes['actors'])} to {last.axes['actors']}{which}, "
-        f"throughput goes from {wording.number(first.rate.value)} to {wording.amount(last.rate)}"
+        f"throughput goes from {wording.rounded(first.rate.value)} to {wording.amount(last.rate)}"
     )
     if first.rate.value > 0:
-        text += f", {wording.number(last.rate.value / first.rate.value)} times as much"
-    return text + ". Bars are 95 % intervals over replicates; the points are measured."
+        text += f", {wording.rounded(last.rate.value / first.rate.value)} times as much"
+    has_bars = any(point.rate.low is not None for line in found for point in line.points)
+    return text + (". Bars are 95 % intervals over replicates." if has_bars else ".")
 
 
 def _why_none(points: tuple[Point, ...]) -> str:
     if not points:
-        return "Nothing to draw: no valid trial ran the whole training job."
-    return (
-        "Nothing to draw: every line of points has one number of actors only. "
-        "Sweep `actors` to get this picture."
-    )
+        return "No valid trial ran the whole training job."
+    return "Every line of points has one number of actors only; sweep `actors` to get this picture."

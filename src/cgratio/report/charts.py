@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,39 +13,36 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from cgratio.analysis.facts import Curve, Point, Quantity
 from cgratio.report import series, style, wording
 
+Extent: TypeAlias = tuple[Sequence[float], Sequence[float]]
+"""What a picture shows along y: values, and the edges of their intervals; NaN and infinity count as none."""
 
-def draw_curve(
-    axes: Axes,
-    curve: Curve,
-    *,
-    colour: str,
-    label: str,
-    scale: Callable[[Sequence[float]], Sequence[float]] | None = None,
-    start: float = 0.0,
-    stop: float = np.inf,
-) -> None:
-    """Draws a fitted curve: solid where trials measured, dashed where it is extrapolated.
+FURTHEST = 2.0
+"""An edge is shown up to this many times the highest value: a hopeless interval must not press the data
+into a line. The tables give every interval in full."""
 
-    Args:
-        axes: where it is drawn.
-        curve: what is drawn.
-        colour: of line and band.
-        label: for the legend.
-        scale: maps rates to what the y axis shows (default: as they are).
-        start: the curve begins here at the earliest: half an actor says nothing.
-        stop: it ends here at the latest: there is no more than the whole of a share.
-    """
-    convert = scale or (lambda values: values)
-    known = np.array(curve.x, dtype=float)
-    ends = [max(start, known[0]), min(stop, known[-1]), curve.measured_low, curve.measured_high]
-    x = np.unique([*known, *ends])
-    x = x[(x >= ends[0]) & (x <= ends[1])]
-    y, low, high = (
-        np.array(convert(np.interp(x, known, part).tolist()), dtype=float)
-        for part in (curve.y, curve.low, curve.high)
+
+def between(curve: Curve, start: float, stop: float) -> Curve:
+    """The part of a curve from one x to another, where it reaches that far."""
+    low, high = max(start, curve.x[0]), min(stop, curve.x[-1])
+    known = {curve.measured_low, curve.measured_high}  # there the stroke changes
+    x = sorted({low, high, *(value for value in (*curve.x, *known) if low <= value <= high)})
+    y, lower, upper = (
+        tuple(map(float, np.interp(x, curve.x, part))) for part in (curve.y, curve.low, curve.high)
     )
+    return replace(curve, x=tuple(x), y=y, low=lower, high=upper)
+
+
+def scaled(curve: Curve, convert: Callable[[float], float]) -> Curve:
+    """A curve whose rates are converted to what a picture shows."""
+    y, low, high = (tuple(map(convert, part)) for part in (curve.y, curve.low, curve.high))
+    return replace(curve, y=y, low=low, high=high)
+
+
+def draw_curve(axes: Axes, curve: Curve, *, colour: str, label: str) -> None:
+    """Draws a fitted curve with its band: solid where trials measured, dashed where it is extrapolated."""
+    x, y = np.array(curve.x), np.array(curve.y)
     if curve.band:
-        axes.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)
+        axes.fill_between(x, curve.low, curve.high, color=colour, alpha=0.16, linewidth=0)
     inside = (x >= curve.measured_low * (1 - 1e-9)) & (x <= curve.measured_high * (1 + 1e-9))
     name = f"{label}, with 95 % band" if curve.band else label
     axes.plot(x, np.where(inside, y, np.nan), color=colour, label=name, zorder=3)
@@ -84,18 +83,22 @@ def draw_points(
     )
 
 
-def plain_y(axes: Axes, values: Iterable[float], *, label: str, headroom: float = 0.08) -> None:
+def plain_y(axes: Axes, extents: Iterable[Extent], *, label: str, headroom: float = 0.08) -> None:
     """Plain numbers along y, from zero, because rates and watts are compared by their length.
 
     Args:
         axes: whose y axis.
-        values: what has to be seen; a band that leaves the picture is cut, so that a hopeless fit cannot
-            press the data into a line.
+        extents: what has to be seen.
         label: with its unit.
-        headroom: share of the height that stays free above.
+        headroom: share of the data's height that stays free above.
     """
-    known = [value for value in values if np.isfinite(value)]
-    top, bottom = max([*known, 0.0]), min([*known, 0.0])
+    values, edges = zip(*extents, strict=True)
+    seen = [value for group in values for value in group if np.isfinite(value)]
+    furthest = FURTHEST * max([*seen, 0.0])
+    seen += [
+        min(max(edge, -furthest / 4), furthest) for group in edges for edge in group if np.isfinite(edge)
+    ]
+    top, bottom = max([*seen, 0.0]), min([*seen, 0.0])
     span = (top - bottom) or 1.0
     axes.set_ylabel(label)
     axes.set_ylim(bottom - (0.05 * span if bottom < 0 else 0.0), bottom + span * (1.0 + headroom))
@@ -103,10 +106,23 @@ def plain_y(axes: Axes, values: Iterable[float], *, label: str, headroom: float 
     axes.yaxis.set_major_formatter(FuncFormatter(wording.tick))
 
 
-def seen(points: Iterable[Point], quantity: Callable[[Point], Quantity]) -> list[float]:
-    """How high points reach with their bars; a bar of more than the value itself may leave the picture."""
-    found = [quantity(point) for point in points]
-    return [min(one.high or one.value, 2.0 * one.value) for one in found if one.value is not None]
+def extent_of_points(
+    points: Iterable[Point],
+    quantity: Callable[[Point], Quantity],
+    scale: Callable[[Point], float] | None = None,
+) -> Extent:
+    """How far measured points reach with their bars."""
+    found = [(quantity(point), scale(point) if scale else 1.0) for point in points]
+    known = [(one, factor) for one, factor in found if one.value is not None]
+    values = [(one.value or 0.0) * factor for one, factor in known]
+    return values, [edge * factor for one, factor in known for edge in (one.low, one.high) if edge]
+
+
+def extent_of_curve(curve: Curve | None) -> Extent:
+    """How far a fitted curve reaches with its band."""
+    if curve is None:
+        return (), ()
+    return curve.y, (*curve.low, *curve.high) if curve.band else ()
 
 
 def linear_x(axes: Axes, values: Iterable[float], *, label: str) -> None:
@@ -144,14 +160,6 @@ def plain_x(axes: Axes, values: Iterable[float], *, label: str, most: int = 10) 
             axes.xaxis.set_major_locator(MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(wording.tick))
-
-
-def measured_heights(curve: Curve | None) -> list[float]:
-    """How high a fitted curve reaches where trials measured."""
-    if curve is None:
-        return []
-    inside = [curve.measured_low <= x <= curve.measured_high for x in curve.x]
-    return [y for y, is_inside in zip(curve.y, inside, strict=True) if is_inside]
 
 
 def is_spread(values: Sequence[float], *, most: int) -> bool:

@@ -102,7 +102,7 @@ class Content:
 
     def titled(self, title: str) -> str:
         """A page title with the workload it belongs to, when there are several."""
-        return f"{title}: {wording.axes_text(self.group, self.group)}" if self.group else title
+        return f"{title}: {' · '.join(map(wording.plain, self.group.values()))}" if self.group else title
 
     def sm_count(self, point: Point) -> int | None:
         """SMs that were read back in a point's trials, when they agree."""

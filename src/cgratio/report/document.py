@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 from matplotlib.patheffects import Normal
 from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
 from cgratio.analysis.facts import Analysis
 from cgratio.report import (
@@ -25,8 +28,11 @@ from cgratio.report import (
     tables,
 )
 from cgratio.report.content import Content, gather
+from cgratio.report.gaps import Gap
 from cgratio.report.sheet import Ruler, Sheet, close_sheet
 from cgratio.results import store
+
+_DIGITS = 6  # of a page's width: a thousandth of a point
 
 
 def write_report(results: store.Results, analysis: Analysis, out: Path) -> None:
@@ -56,32 +62,55 @@ def render(*, content: Content) -> bytes:
     }
     settings: Any = style.settings(content.typeface.families)  # matplotlib types its keys as literals
     with mpl.rc_context(settings), fonts.quiet_search():
-        sheets = _draw(content)
+        sheets = draw(content)
         date = content.date or "date not recorded"
         left = f"{content.analysis.sweep} · {content.analysis.host} · {date} · cgratio {content.version}"
         with PdfPages(memory, metadata=facts) as pdf:
             for number, sheet in enumerate(sheets, start=1):
                 close_sheet(sheet, left=left, number=number, total=len(sheets))
                 _outline(sheet.figure, content.typeface.outlined)
+                _settle(sheet.figure)
                 pdf.savefig(sheet.figure)
     return memory.getvalue()
 
 
-def _draw(content: Content) -> list[Sheet]:
+def draw(content: Content) -> list[Sheet]:
+    """Draws every page, without its footer; to be called with the settings of the report."""
     ruler = Ruler()
     first, *further = content.workloads()
     sheets = [ratio_page.title_page(content=content, workload=first, ruler=ruler)]
+    gaps: list[Gap] = []
+    for workload in (first, *further) if content.analysis.valid else ():
+        if workload is not first:
+            sheets.append(ratio_page.workload_page(workload=workload, ruler=ruler))
+        for made in (
+            actors_page.page(content=workload, ruler=ruler),
+            share_page.page(content=workload, ruler=ruler),
+            balance_page.page(content=workload, ruler=ruler),
+        ):
+            if isinstance(made, Gap):
+                gaps.append(made)
+            else:
+                sheets.append(made)
     if content.analysis.valid:
-        for workload in (first, *further):
-            if workload is not first:
-                sheets.append(ratio_page.workload_page(workload=workload, ruler=ruler))
-            sheets += actors_page.pages(content=workload, ruler=ruler)
-            sheets += share_page.pages(content=workload, ruler=ruler)
-            sheets += balance_page.pages(content=workload, ruler=ruler)
         sheets += stages_page.pages(content=content, ruler=ruler)
     sheets += tables.point_pages(content=content, ruler=ruler)
     sheets += tables.trial_pages(content=content, ruler=ruler)
-    return sheets + methods_page.pages(content=content, ruler=ruler)
+    return sheets + methods_page.pages(content=content, gaps=gaps, ruler=ruler)
+
+
+def _settle(figure: Figure) -> None:
+    """Lays out a page once and rounds where its pictures lie.
+
+    The solver adds in an order that memory addresses decide, so that last digits differ from run to run.
+    """
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for part in figure.subfigs:
+        part.bbox_relative.set_points(np.round(part.bbox_relative.get_points(), _DIGITS))
+    for axes in figure.findobj(Axes):
+        assert isinstance(axes, Axes), "that is what was asked for"
+        axes.set_position(Bbox(np.round(axes.get_position().get_points(), _DIGITS)))
 
 
 def _outline(figure: Figure, characters: frozenset[str]) -> None:

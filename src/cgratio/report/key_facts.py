@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cgratio.analysis.facts import Quantity
+from cgratio.analysis.facts import Origin, Quantity
 from cgratio.report import style, wording
 from cgratio.report.content import Content
 from cgratio.report.sheet import Ruler, Sheet
@@ -66,7 +66,9 @@ def _facts(content: Content, *, with_trials: bool) -> list[Fact]:
     if rate and rate.near_optimal:
         name = f"Within {wording.percent(rate.tolerance)} of the best"
         value = wording.ranges(rate.near_optimal)
-        facts.insert(1, Fact(name=name, value=value, detail="whole threads per accelerator"))
+        origin = rate.threads_per_accelerator.origin
+        tag = f" · {origin.value}" if origin is Origin.EXTRAPOLATED else ""
+        facts.insert(1, Fact(name=name, value=value, detail=f"whole threads per accelerator{tag}"))
     rule = rate.counting_rule if rate else joules.counting_rule if joules else "nothing was counted"
     facts.append(Fact(name="Counting rule", value="", detail=rule, is_kept=True))
     if with_trials:

@@ -8,6 +8,8 @@ from typing import Any
 
 from cgratio.report import style, wording
 from cgratio.report.content import Content
+from cgratio.report.gaps import Gap, merged
+from cgratio.report.sensors import sensor_rows
 from cgratio.report.sheet import Ruler, Sheet, open_sheet
 from cgratio.report.wording import NOT_RECORDED
 
@@ -25,14 +27,25 @@ class Block:
     rows: tuple[tuple[str, str], ...]
 
 
-def pages(*, content: Content, ruler: Ruler) -> list[Sheet]:
-    """Flows the blocks through two columns, over as many pages as they need."""
+_HEADING = style.HEADING * style.LINE + 6.0  # height of a heading, points
+_TOGETHER = 3  # rows that stay with their heading
+
+
+def pages(*, content: Content, gaps: Sequence[Gap], ruler: Ruler) -> list[Sheet]:
+    """Flows the blocks through two columns, over as many pages as they need.
+
+    Args:
+        content: of the whole sweep.
+        gaps: pages of pictures that were not made.
+        ruler: to fit the text.
+    """
     sheets: list[Sheet] = []
     column, start = 2, 0.0
     sheet: Sheet | None = None
-    for block in blocks(content):
+    for block in blocks(content, gaps):
         for place, row in enumerate(block.rows):
-            need = _height(ruler, row) + (_HEADING if place == 0 else 0.0)
+            together = block.rows[:_TOGETHER] if place == 0 else (row,)
+            need = sum(_height(ruler, one) for one in together) + (_HEADING if place == 0 else 0.0)
             if sheet is None or sheet.top + need > sheet.bottom:
                 column += 1
                 if sheet is None or column > 1:
@@ -50,9 +63,6 @@ def pages(*, content: Content, ruler: Ruler) -> list[Sheet]:
         if sheet is not None:
             sheet.top += 6.0
     return sheets
-
-
-_HEADING = style.HEADING * style.LINE + 6.0
 
 
 def _height(ruler: Ruler, row: tuple[str, str]) -> float:
@@ -76,7 +86,7 @@ def _write_row(sheet: Sheet, row: tuple[str, str], *, left: float) -> None:
     sheet.top += 1.5
 
 
-def blocks(content: Content) -> tuple[Block, ...]:
+def blocks(content: Content, gaps: Sequence[Gap] = ()) -> tuple[Block, ...]:
     """What the methods page says, in its order."""
     analysis, manifest = content.analysis, content.manifest
     plan = _mapping(manifest.get("plan"))
@@ -87,7 +97,7 @@ def blocks(content: Content) -> tuple[Block, ...]:
         ("sweep", analysis.sweep),
         ("made", wording.plain(manifest.get("created_at")) if manifest.get("created_at") else NOT_RECORDED),
         ("plan", _plan_text(plan)),
-        ("order", _order(spec)),
+        ("order", _order(plan)),
         ("seed", _text(plan.get("seed", spec.get("seed")))),
         ("replicates", _text(spec.get("replicates"))),
         ("valid trials", f"{analysis.valid} of {analysis.trials}"),
@@ -95,12 +105,17 @@ def blocks(content: Content) -> tuple[Block, ...]:
     )
     counting = tuple(("", rule) for rule in rules) or (("", "nothing was counted: no optimum was found"),)
     energy = (
-        ("boundary", ", ".join(boundaries) or "none: no joules were measured"),
-        *_sensor_rows(manifest),
+        ("joules cover", ", ".join(boundaries) or "nothing: no joules were measured"),
+        *_power_model(spec),
+        *sensor_rows(manifest),
         ("", "Joules of different boundaries are never added to or compared with each other."),
     )
     windows = (*_limits(_mapping(plan.get("limits"))), ("", _WINDOWS))
+    notes = tuple(("", f"• {note}") for note in analysis.notes) or _NONE
+    left_out = tuple(("", f"• {gap.name}: {gap.reason}") for gap in merged(gaps))
     return (
+        Block(heading="Notes of the analysis", rows=notes),
+        *((Block(heading="Pictures left out", rows=left_out),) if left_out else ()),
         Block(heading="Sweep", rows=sweep),
         Block(heading="Counting rule", rows=counting),
         Block(heading="Host", rows=_host_rows(manifest)),
@@ -108,9 +123,6 @@ def blocks(content: Content) -> tuple[Block, ...]:
         Block(heading="Windows and replicates", rows=windows),
         Block(heading="Held fixed", rows=_held_fixed(content)),
         Block(heading="Software", rows=_software_rows(content)),
-        Block(
-            heading="Notes of the analysis", rows=tuple(("", f"• {note}") for note in analysis.notes) or _NONE
-        ),
         Block(
             heading="Files that were skipped",
             rows=tuple(("", f"• {flaw}") for flaw in analysis.flaws) or _NONE,
@@ -127,10 +139,10 @@ _WINDOWS = (
 )
 
 
-def _order(spec: Mapping[str, Any]) -> str:
+def _order(plan: Mapping[str, Any]) -> str:
     text = "randomised complete blocks"
-    if every := spec.get("sentinel_every"):
-        text += f"; the first point again after every {every} trials, to see drift"
+    if plan.get("sentinels"):
+        text += "; one point, the sentinel, once more in each, to see drift"
     return text
 
 
@@ -164,15 +176,13 @@ def _host_rows(manifest: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     return (*(known or (("host", NOT_RECORDED),)), ("host id", _text(manifest.get("host_id"))))
 
 
-def _sensor_rows(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    sensors, missing = _mapping(manifest.get("sensors")), _mapping(manifest.get("missing_sensors"))
-    if not sensors and not missing:
-        yield "sensors", NOT_RECORDED
-    for name, facts in sensors.items():
-        # A sensor of differences has no device in the one reading that the sweep took before it began.
-        yield str(name), _text(facts) if facts else "read"
-    for name, reason in missing.items():
-        yield str(name), f"missing: {_text(reason)}"
+def _power_model(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Where modelled watts come from, when the sweep had a model."""
+    model = _mapping(spec.get("power_model"))
+    if model:
+        idle, full = _text(model.get("idle_w")), _text(model.get("max_w"))
+        text = f"modelled, not measured: {idle} W idle to {full} W busy for each package, by CPU utilisation"
+        yield "power model", text
 
 
 def _held_fixed(content: Content) -> tuple[tuple[str, str], ...]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,83 +13,108 @@ from matplotlib.axes import Axes
 from cgratio.analysis.facts import Curve
 from cgratio.report import charts, series, style, wording
 from cgratio.report.content import Content
+from cgratio.report.gaps import Gap
 from cgratio.report.series import Series, Slowdown
-from cgratio.report.sheet import Ruler, Sheet, open_sheet, say_instead
+from cgratio.report.sheet import Ruler, Sheet, open_sheet
 from cgratio.results.words import Part
 
-_HALF = (style.WIDTH - 2 * style.MARGIN) / 2
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reading:
+    """One of the two ways to state a slowdown.
+
+    Attributes:
+        name, label: of the picture and of its axis, in per cent.
+        of: the number of a slowdown with its interval, as a share.
+        convert: a rate and the rate at the largest share to the number in per cent; NaN where there is none.
+    """
+
+    name: str
+    label: str
+    of: Callable[[Slowdown], tuple[float, tuple[float, float] | None]]
+    convert: Callable[[float, float], float]
 
 
-def pages(*, content: Content, ruler: Ruler) -> list[Sheet]:
-    """Makes the page."""
+_READINGS = (
+    _Reading(
+        name="Lost throughput, 1 − X/X0",
+        label="lost throughput (%)",
+        of=lambda one: (one.lost, one.lost_interval),
+        convert=lambda rate, base: 100 * (1 - rate / base),
+    ),
+    _Reading(
+        name="Added time, X0/X − 1",
+        label="added time (%)",
+        of=lambda one: (one.added, one.added_interval),
+        convert=lambda rate, base: 100 * (base / rate - 1) if rate > 0 else math.nan,
+    ),
+)
+
+
+def page(*, content: Content, ruler: Ruler) -> Sheet | Gap:
+    """Makes the page, or says why there is none."""
     curve = content.curve("rate_by_share")
     points = content.part(Part.WHOLE)
     found = series.along("sm_share", points, first=curve.fixed if curve else None)
     title = content.titled("Slowdown with a smaller share of the accelerator")
     if not found:
         shares = sorted({p.axes["sm_share"] for p in points if p.axes.get("sm_share") is not None})
-        sheet = open_sheet(title=title, lead="", ruler=ruler)
-        sheet.reserve(top=sheet.top, bottom=sheet.top + 200)
-        axes = sheet.figure.subplots()
-        say_instead(axes, title="Slowdown", text=_why_none(shares), width=2 * _HALF, ruler=ruler)
-        return [sheet]
+        return Gap(name=title, reason=_why_none(shares))
     sheet = open_sheet(title=title, lead=_lead(found[0]), ruler=ruler)
-    foot = sheet.bottom - 42.0
+    foot = sheet.bottom - 36.0
     sheet.reserve(top=sheet.top, bottom=foot)
-    left, right = sheet.figure.subplots(1, 2)
-    base = _base_rate(curve, found[0])
-    shares = [float(point.axes["sm_share"]) for line in found for point in line.points]
-    ends = min(shares), max(shares)
-    for axes, name, reading, convert in (
-        (left, "Lost throughput, 1 − X/X0", _lost, lambda rates: [100 * (1 - r / base) for r in rates]),
-        (
-            right,
-            "Added time, X0/X − 1",
-            _added,
-            lambda rates: [100 * (base / r - 1) if r > 0 else np.nan for r in rates],
-        ),
-    ):
-        axes.set_title(name)
-        if curve is not None and base > 0:
-            charts.draw_curve(
-                axes,
-                curve,
-                colour=style.MARKS[0].colour,
-                label="fitted",
-                scale=convert,
-                start=ends[0],
-                stop=ends[1],
-            )
-        for place, line in enumerate(found[: len(style.MARKS)]):
-            _draw(
-                axes,
-                series.slowdowns(line),
-                reading,
-                style.MARKS[place],
-                line.label,
-                joined=curve is None or place > 0,
-            )
-        heights = [100 * reading(one)[0] for line in found for one in series.slowdowns(line)]
-        heights.append(-0.02 * max(heights))  # the point at zero is seen whole
-        charts.plain_y(axes, heights, label=f"{name.split(',')[0].lower()} (%)", headroom=0.15)
-        charts.plain_x(axes, shares, label="share of the accelerator", most=8)
+    pictures: Any = sheet.figure.subfigures(1, 1)
+    for axes, reading in zip(pictures.subplots(1, 2), _READINGS, strict=True):
+        axes.set_title(reading.name)
+        _draw_reading(axes, reading, found, curve)
         _ratio_axis(axes, content, found[0])
-        axes.legend(loc="upper right")
+    handles, labels = axes.get_legend_handles_labels()
+    columns = min(len(labels), 3)
+    pictures.legend(handles, labels, loc="outside lower center", ncols=columns, columnspacing=1.4)
     _explain(sheet, found, top=foot + 4.0)
-    return [sheet]
+    return sheet
+
+
+def _draw_reading(axes: Axes, reading: _Reading, found: tuple[Series, ...], curve: Curve | None) -> None:
+    shares = [float(point.axes["sm_share"]) for line in found for point in line.points]
+    base = _base_rate(curve, found[0])
+    extents = []
+    if curve is not None and base > 0:
+        part = charts.scaled(
+            charts.between(curve, min(shares), max(shares)), lambda rate: reading.convert(rate, base)
+        )
+        charts.draw_curve(axes, part, colour=style.MARKS[0].colour, label="fitted")
+        extents.append(charts.extent_of_curve(part))
+    for place, line in enumerate(found):
+        slow = series.slowdowns(line)
+        read = [reading.of(one) for one in slow]
+        extents.append(
+            (
+                [100 * value for value, _ in read],
+                [100 * edge for _, bounds in read if bounds for edge in bounds],
+            )
+        )
+        if place < len(style.MARKS):
+            joined = curve is None or place > 0
+            _draw(axes, slow, reading, style.MARKS[place], line.label, joined=joined)
+    highest = max((value for values, _ in extents for value in values if math.isfinite(value)), default=0.0)
+    extents.append(([-0.02 * highest], []))  # the point at zero is seen whole
+    charts.plain_y(axes, extents, label=reading.label)
+    charts.plain_x(axes, shares, label="share of the accelerator", most=8)
 
 
 def _draw(
     axes: Axes,
     slow: tuple[Slowdown, ...],
-    reading: Callable[[Slowdown], tuple[float, tuple[float, float] | None]],
+    reading: _Reading,
     mark: style.Mark,
     label: str,
     *,
     joined: bool,
 ) -> None:
-    values = [100 * reading(one)[0] for one in slow]
-    bounds = [reading(one)[1] or (reading(one)[0], reading(one)[0]) for one in slow]
+    read = [reading.of(one) for one in slow]
+    values = [100 * value for value, _ in read]
+    bounds = [interval or (value, value) for value, interval in read]
     axes.errorbar(
         [one.share for one in slow],
         values,
@@ -105,14 +133,6 @@ def _draw(
         label=label or "measured",
         zorder=4,
     )
-
-
-def _lost(one: Slowdown) -> tuple[float, tuple[float, float] | None]:
-    return one.lost, one.lost_interval
-
-
-def _added(one: Slowdown) -> tuple[float, tuple[float, float] | None]:
-    return one.added, one.added_interval
 
 
 def _base_rate(curve: Curve | None, line: Series) -> float:
@@ -160,7 +180,7 @@ def _lead(line: Series) -> str:
     )
     if small.lost_interval:
         low, high = small.lost_interval
-        text += f" (1 − X/X0, 95 % interval {wording.percent(low)} to {wording.percent(high)})"
+        text += f" (1 − X/X0, 95 % interval [{wording.percent(low)}, {wording.percent(high)}])"
     else:
         text += " (1 − X/X0)"
     return f"{text}; the same work takes {wording.percent(small.added)} more time (X0/X − 1)."
@@ -186,13 +206,11 @@ def _explain(sheet: Sheet, found: tuple[Series, ...], *, top: float) -> None:
 
 def _why_none(shares: list[float]) -> str:
     if not shares:
-        return "Nothing to draw: no valid trial of the whole training job tells its share of the accelerator."
+        return "No valid trial of the whole training job tells its share of the accelerator."
     if len(shares) == 1:
-        return (
-            f"Only one share was measured ({wording.number(float(shares[0]))}), so there is no slowdown to "
-            "show. Sweep `sm_share` to get this picture."
-        )
+        share = wording.number(float(shares[0]))
+        return f"Only one share was measured ({share}); sweep `sm_share` to get this picture."
     return (
-        "No two points differ in the share alone, so there is no slowdown to show. "
-        "Sweep `sm_share` with everything else held fixed to get this picture."
+        "No two points differ in the share alone; sweep `sm_share` with everything else held fixed to get "
+        "this picture."
     )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
@@ -190,7 +189,7 @@ class Sheet:
 def open_sheet(*, title: str, lead: str, ruler: Ruler) -> Sheet:
     """Begins a page with its title and a sentence that says what the page shows."""
     sheet = Sheet(ruler=ruler)
-    sheet.paragraph(title, size=style.TITLE, bold=True, most=1, gap=2)
+    sheet.paragraph(title, size=style.TITLE, bold=True, most=2, gap=2)
     if lead:
         sheet.paragraph(lead, size=style.LEAD, colour=style.MUTED, most=4, gap=4)
     sheet.rule(top=sheet.top)
@@ -207,34 +206,4 @@ def close_sheet(sheet: Sheet, *, left: str, number: int, total: int) -> None:
     sheet.line(text, left=style.MARGIN, top=top, size=style.SMALL, colour=style.MUTED)
     sheet.line(
         right, left=style.WIDTH - style.MARGIN, top=top, size=style.SMALL, colour=style.MUTED, align="right"
-    )
-
-
-def say_instead(axes: Axes, *, title: str, text: str, width: float, ruler: Ruler) -> None:
-    """Fills the place of a picture that cannot be drawn with the reason, in words.
-
-    Args:
-        axes: the place.
-        title: of the picture.
-        text: the reason.
-        width: about how wide the place is, in points.
-        ruler: to wrap the reason.
-    """
-    axes.set_title(title)
-    axes.set(xticks=[], yticks=[])
-    axes.grid(visible=False)
-    axes.set_facecolor(style.PALE)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
-    lines = ruler.wrap(text, width=width - 40, size=style.BODY, most=9)
-    axes.text(
-        0.5,
-        0.5,
-        "\n".join(lines),
-        transform=axes.transAxes,
-        ha="center",
-        va="center",
-        size=style.BODY,
-        color=style.MUTED,
-        linespacing=1.5,
     )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter
@@ -14,8 +18,47 @@ from cgratio.results.words import Part
 
 ROWS = 26  # bars on one page: more would squeeze their labels below 8 points
 
-_ACTOR_LOOP = ("inference", "transfer", "backpressure", "wait_batch")
-_LEARNER_LOOP = ("learner", "wait_data")
+_LIMIT_WIDTH = 1.2  # of the last column, in the units of the others
+_NAME_WIDTH = 345.0  # most that the name of a point takes, in points
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Column:
+    """Bars of one kind.
+
+    Attributes:
+        title: above the bars.
+        stages: stacked in this order; a single one has its number beside it.
+        width: relative to the other columns.
+        side: the part of the job that has these stages.
+    """
+
+    title: str
+    stages: tuple[str, ...]
+    width: float
+    side: Part
+
+    def is_known(self, points: Iterable[Point]) -> bool:
+        """Whether any of the points has a bar here."""
+        return any(stage in point.shares for point in points for stage in self.stages)
+
+    def why_no_bar(self, point: Point) -> str:
+        """A part that does not run has no share; any other share that is missing is not known."""
+        other = {Part.SUPPLY: Part.DEMAND, Part.DEMAND: Part.SUPPLY}[self.side]
+        return "does not run" if point.axes.get("part") == other else "not known"
+
+
+_COLUMNS = (
+    _Column(
+        title="Actor loop",
+        stages=("inference", "transfer", "backpressure", "wait_batch"),
+        width=3.0,
+        side=Part.SUPPLY,
+    ),
+    _Column(title="Learner loop", stages=("learner", "wait_data"), width=2.2, side=Part.DEMAND),
+    _Column(title="CPUs\nbusy", stages=("env",), width=1.0, side=Part.SUPPLY),
+    _Column(title="Accelerator\nbusy", stages=("device_busy",), width=1.0, side=Part.DEMAND),
+)
 _LIMITS = {
     Bottleneck.ENVIRONMENTS: "environments",
     Bottleneck.ACCELERATOR: "accelerator",
@@ -35,57 +78,68 @@ def pages(*, content: Content, ruler: Ruler) -> list[Sheet]:
 
 
 def _page(*, content: Content, ruler: Ruler, points: list[Point], place: int, total: int) -> Sheet:
-    counts: dict[str, int] = {}
-    for point in content.analysis.points:
-        if point.shares:
-            counts[_LIMITS[point.bottleneck]] = counts.get(_LIMITS[point.bottleneck], 0) + 1
-    summary = ", ".join(f"{count} by {name}" for name, count in counts.items())
-    lead = (
-        f"What limits each point, over {sum(counts.values())} points: {summary}. "
-        "Each loop's bars are shares of that loop's own wall time; the two loops run side by side."
-    )
+    every = [point for point in content.analysis.points if point.shares]
+    shown = [column for column in _COLUMNS if column.is_known(every)]
     title = "Where the time goes" + (f" ({place + 1} of {total})" if total > 1 else "")
-    sheet = open_sheet(title=title, lead=lead, ruler=ruler)
+    sheet = open_sheet(title=title, lead=_lead(every, shown), ruler=ruler)
     # Few rows get a short picture, so that bars keep the same thickness on every page.
     bottom = min(sheet.bottom, sheet.top + 110.0 + 24.0 * len(points))
     sheet.reserve(top=sheet.top, bottom=bottom - 20.0)
-    actor, learner, env, device, limit = sheet.figure.subplots(
-        1, 5, sharey=True, gridspec_kw={"width_ratios": (3.0, 2.2, 1.0, 1.0, 1.2)}
-    )
-    _stack(actor, points, _ACTOR_LOOP, title="Actor loop")
-    _stack(learner, points, _LEARNER_LOOP, title="Learner loop")
-    _single(env, points, "env", title="CPUs\nbusy")
-    _single(device, points, "device_busy", title="Accelerator\nbusy")
+    widths = [*(column.width for column in shown), _LIMIT_WIDTH]
+    *panels, limit = sheet.figure.subplots(
+        1, len(widths), sharey=True, squeeze=False, gridspec_kw={"width_ratios": widths}
+    )[0]
+    for axes, column in zip(panels, shown, strict=True):
+        draw = _stack if len(column.stages) > 1 else _single
+        draw(axes, points, column)
     _name_limits(limit, points)
-    names = [ruler.shorten(_name(point, content), width=300.0, size=style.SMALL) for point in points]
-    handles = [
-        Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=name)
-        for name, colour, hatch in dict.fromkeys(
-            style.STAGES[stage] for stage in (*_ACTOR_LOOP, *_LEARNER_LOOP)
-        )
-    ]
-    sheet.figure.legend(
-        handles=handles,
-        loc="lower center",
-        bbox_to_anchor=(0.5, 1 - bottom / style.HEIGHT),
-        ncols=6,
-        handlelength=1.8,
-        columnspacing=1.4,
-    )
-    actor.set_yticks(range(len(points)), names)
-    actor.tick_params(axis="y", labelsize=style.SMALL, length=0)
-    actor.set_ylim(len(points) - 0.4, -0.6)
+    first = (*panels, limit)[0]
+    names = [ruler.shorten(_name(point, content), width=_NAME_WIDTH, size=style.SMALL) for point in points]
+    first.set_yticks(range(len(points)), names)
+    first.tick_params(axis="y", labelsize=style.SMALL, length=0)
+    first.set_ylim(len(points) - 0.4, -0.6)
+    _write_legend(sheet, every, shown, bottom=bottom)
     return sheet
+
+
+def _lead(every: list[Point], shown: list[_Column]) -> str:
+    counts = Counter(_LIMITS[point.bottleneck] for point in every)
+    summary = ", ".join(f"{number} by {name}" for name, number in counts.items())
+    text = (
+        f"What limits each point, over {wording.count(len(every), 'point')}: {summary}. "
+        "Each loop's bars are shares of that loop's own wall time; the two loops run side by side."
+    )
+    empty = [column.title.replace("\n", " ").lower() for column in _COLUMNS if column not in shown]
+    return text + (f" No point has bars for {' and '.join(empty)}." if empty else "")
+
+
+def _write_legend(sheet: Sheet, every: list[Point], shown: list[_Column], *, bottom: float) -> None:
+    stages = [stage for column in shown if len(column.stages) > 1 for stage in column.stages]
+    known = dict.fromkeys(
+        style.STAGES[stage] for stage in stages if any(stage in point.shares for point in every)
+    )
+    handles = [
+        Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=name) for name, colour, hatch in known
+    ]
+    if handles:
+        sheet.figure.legend(
+            handles=handles,
+            loc="lower center",
+            bbox_to_anchor=(0.5, 1 - bottom / style.HEIGHT),
+            ncols=6,
+            handlelength=1.8,
+            columnspacing=1.4,
+        )
 
 
 def _name(point: Point, content: Content) -> str:
     return wording.point_name(point, content.varying)
 
 
-def _stack(axes: Axes, points: list[Point], stages: tuple[str, ...], *, title: str) -> None:
+def _stack(axes: Axes, points: list[Point], column: _Column) -> None:
     rows = range(len(points))
     left = [0.0] * len(points)
-    for stage in stages:
+    for stage in column.stages:
         name, colour, hatch = style.STAGES[stage]
         widths = [100 * point.shares.get(stage, 0.0) for point in points]
         axes.barh(
@@ -101,34 +155,22 @@ def _stack(axes: Axes, points: list[Point], stages: tuple[str, ...], *, title: s
         )
         left = [start + width for start, width in zip(left, widths, strict=True)]
     for row, point in enumerate(points):
-        if not any(stage in point.shares for stage in stages):
-            axes.text(
-                1.0,
-                row,
-                _why_no_bar(point, stages[0]),
-                va="center_baseline",
-                size=style.SMALL,
-                color=style.MUTED,
-            )
-    _per_cent(axes, title=title, ticks=(0, 25, 50, 75, 100))
+        if not column.is_known([point]):
+            _say_no_bar(axes, row, column.why_no_bar(point))
+    _per_cent(axes, title=column.title, ticks=(0, 25, 50, 75, 100))
 
 
-def _why_no_bar(point: Point, stage: str) -> str:
-    """A part that does not run has no share; any other share that is missing is not known."""
-    part = point.axes.get("part")
-    learner = stage in {*_LEARNER_LOOP, "device_busy"}
-    idle = (part == Part.SUPPLY and learner) or (part == Part.DEMAND and not learner)
-    return "does not run" if idle else "not known"
+def _say_no_bar(axes: Axes, row: int, text: str) -> None:
+    axes.text(2.0, row, text, va="center_baseline", size=style.SMALL, color=style.MUTED)
 
 
-def _single(axes: Axes, points: list[Point], stage: str, *, title: str) -> None:
+def _single(axes: Axes, points: list[Point], column: _Column) -> None:
+    (stage,) = column.stages
     _, colour, hatch = style.STAGES[stage]
     for row, point in enumerate(points):
         share = point.shares.get(stage)
         if share is None:
-            axes.text(
-                2.0, row, _why_no_bar(point, stage), va="center_baseline", size=style.SMALL, color=style.MUTED
-            )
+            _say_no_bar(axes, row, column.why_no_bar(point))
             continue
         axes.barh(row, 100 * share, height=0.72, color=colour, hatch=hatch, edgecolor="white", linewidth=0.5)
         inside = share > 0.45
@@ -141,7 +183,7 @@ def _single(axes: Axes, points: list[Point], stage: str, *, title: str) -> None:
             size=style.SMALL,
             color="white" if inside else style.INK,
         )
-    _per_cent(axes, title=title, ticks=(0, 50, 100))
+    _per_cent(axes, title=column.title, ticks=(0, 50, 100))
 
 
 def _per_cent(axes: Axes, *, title: str, ticks: tuple[int, ...]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from cgratio.analysis.facts import Point
+from cgratio.analysis.facts import Origin, Point, Quantity
 from cgratio.report import style, wording
 from cgratio.report.content import Content, Trial
 from cgratio.report.sheet import Ruler, Sheet, open_sheet
@@ -139,13 +139,8 @@ def point_pages(*, content: Content, ruler: Ruler) -> list[Sheet]:
     columns = [
         *(_axis_column(axis) for axis in content.varying),
         Column(name="valid /\ntrials", is_number=True),
-        Column(name="samples/s\n(95 % interval)", is_number=True),
-        *((Column(name="power\nW", is_number=True),) if joules else ()),
-        *(
-            (Column(name="samples/J\n(95 % interval)", is_number=True), Column(name="covers"))
-            if joules
-            else ()
-        ),
+        Column(name="samples/s\n95 % interval", is_number=True),
+        *(_energy_columns(points) if joules else ()),
         Column(name="updates/s", is_number=True),
         Column(name="policy lag\nupdates", is_number=True),
         Column(name="limited by", weight=1.0),
@@ -156,12 +151,30 @@ def point_pages(*, content: Content, ruler: Ruler) -> list[Sheet]:
         f"{wording.axis_name(name)} {wording.plain(value)}" for name, value in content.fixed.items()
     )
     lead = (
-        f"{len(points)} points. The same for all: {fixed or 'nothing'}. A dash is a value that is not known."
+        f"{wording.count(len(points), 'point')}. The same for all: {fixed or 'nothing'}. "
+        "A dash is a value that is not known."
     )
     if not joules:
         reasons = dict.fromkeys(p.samples_per_joule.reason for p in points if p.samples_per_joule.reason)
         lead += f" Joules are unknown: {'; '.join(reasons) or 'no reason was recorded'}."
     return lay_out(title="Points", lead=lead, columns=columns, rows=rows, ruler=ruler)
+
+
+def _energy_columns(points: Sequence[Point]) -> tuple[Column, ...]:
+    """Watts and samples per joule; where all of them are a model's, the very header says so."""
+    known = [point.power for point in points if point.power.value is not None]
+    is_modelled = bool(known) and all(power.origin is Origin.MODELLED for power in known)
+    second = "modelled" if is_modelled else "95 % interval"
+    return (
+        Column(name=f"power, W\n{second}", is_number=True),
+        Column(name=f"samples/J\n{second}", is_number=True),
+        Column(name="joules\ncover"),
+    )
+
+
+def _bare(quantity: Quantity) -> str:
+    """A number whose interval the table has no room for."""
+    return "–" if quantity.value is None else wording.amount(quantity, unit=False)
 
 
 def _axis_column(axis: str) -> Column:
@@ -174,19 +187,15 @@ def _axis_column(axis: str) -> Column:
 
 
 def _point_row(point: Point, content: Content, *, joules: bool, left_out: bool) -> list[str]:
-    energy = [
-        wording.amount(point.power, unit=False) if point.power.value is not None else "–",
-        wording.cell(point.samples_per_joule),
-        point.boundary or "–",
-    ]
+    energy = (wording.cell(point.power), wording.cell(point.samples_per_joule), point.boundary or "–")
     return [
         *(wording.plain(point.axes.get(axis)) for axis in content.varying),
         f"{point.valid} / {point.trials}",
         wording.cell(point.rate),
         *(energy if joules else ()),
-        wording.plain(point.updates_per_s.value),
-        wording.plain(point.policy_lag.value),
-        point.bottleneck.value,
+        _bare(point.updates_per_s),
+        _bare(point.policy_lag),
+        point.bottleneck.value if point.valid else "–",
         *((wording.counted(point.verdicts),) if left_out else ()),
     ]
 
@@ -196,6 +205,8 @@ def trial_pages(*, content: Content, ruler: Ruler) -> list[Sheet]:
     if not content.trials:
         return []
     names = {point.point_id: wording.point_name(point, content.varying) for point in content.analysis.points}
+    left_out = sum(not trial.valid for trial in content.trials)
+    has_reasons = any(trial.reasons for trial in content.trials)
     columns = [
         Column(name="order", is_number=True),
         Column(name="trial"),
@@ -204,27 +215,26 @@ def trial_pages(*, content: Content, ruler: Ruler) -> list[Sheet]:
         Column(name="samples/s", is_number=True),
         Column(name="± within\nthe trial", is_number=True),
         Column(name="verdict", weight=0.6),
-        Column(name="reason", weight=1.0),
+        *((Column(name="reason", weight=1.0),) if has_reasons else ()),
     ]
-    rows = [_trial_row(trial, names) for trial in content.trials]
-    left_out = sum(not trial.valid for trial in content.trials)
+    rows = [_trial_row(trial, names, has_reasons=has_reasons) for trial in content.trials]
+    which = f"{left_out} left out of every number" if left_out else "none left out"
     lead = (
-        f"{len(content.trials)} trials in the order in which they ran; {left_out} left out of every number, "
-        "with the reason. The ± is the 95 % half width over the windows of one trial; it says nothing about "
-        "replicates."
+        f"{wording.count(len(content.trials), 'trial')} in the order in which they ran, {which}. The ± is "
+        "the 95 % half width over the windows of one trial; it says nothing about replicates."
     )
     return lay_out(title="Trials", lead=lead, columns=columns, rows=rows, ruler=ruler)
 
 
-def _trial_row(trial: Trial, names: dict[str, str]) -> list[str]:
+def _trial_row(trial: Trial, names: dict[str, str], *, has_reasons: bool) -> list[str]:
     point = names.get(trial.point_id, trial.point_id)
     return [
         wording.plain(trial.order),
         trial.trial_id,
         f"{point} · sentinel" if trial.sentinel else point,
         wording.plain(trial.replicate),
-        wording.plain(trial.rate),
-        wording.plain(trial.half_width),
+        "–" if trial.rate is None else wording.rounded(trial.rate),
+        "–" if trial.half_width is None else wording.rounded(trial.half_width),
         ", ".join(trial.verdict) or trial.status,
-        "; ".join(trial.reasons),
+        *(("; ".join(trial.reasons),) if has_reasons else ()),
     ]

@@ -28,16 +28,25 @@ AXIS_NAMES = {
 }
 
 
-def number(value: float) -> str:
-    """A number with three or more significant digits, thousands grouped: `12,345`, `1.37`, `0.0125`."""
+def rounded(value: float) -> str:
+    """A result with three significant digits, thousands grouped: `12,345`, `1.40`, `0.0125`."""
     if value == 0:
         return "0"
-    size = abs(value)
-    if size >= 1e9 or size < 1e-4:
+    if not 1e-4 <= abs(value) < 1e9:
         return f"{value:.3g}"
-    decimals = max(0, 2 - math.floor(math.log10(size)))
-    text = f"{value:,.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{value:,.{_decimals(value, digits=3)}f}"
+
+
+def number(value: float) -> str:
+    """A number without the zeros that end it: what was asked for or counted, `0.5`, `12,345`."""
+    text = rounded(value)
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+
+
+def _decimals(value: float, *, digits: int) -> int:
+    """Decimals that a number other than 0 needs for so many significant digits, after rounding to them."""
+    exponent = int(f"{value:.{digits - 1}e}".rpartition("e")[2])
+    return max(0, digits - 1 - exponent)
 
 
 def tick(value: float, _position: int | None = None) -> str:
@@ -55,14 +64,16 @@ def amount(quantity: Quantity, *, unit: bool = True) -> str:
     """The value with its unit, or `unknown`."""
     if quantity.value is None:
         return "unknown"
-    return f"{number(quantity.value)} {quantity.unit}" if unit else number(quantity.value)
+    return f"{rounded(quantity.value)} {quantity.unit}" if unit else rounded(quantity.value)
 
 
 def interval(quantity: Quantity) -> str:
-    """The interval, or an empty text when there is none."""
-    if quantity.low is None or quantity.high is None:
+    """The 95 % interval, `[0.570, 1.07]`, with an end that is missing named; empty when both are."""
+    if quantity.low is None and quantity.high is None:
         return ""
-    return f"{number(quantity.low)} to {number(quantity.high)}"
+    low = "no lower end" if quantity.low is None else rounded(quantity.low)
+    high = "no upper end" if quantity.high is None else rounded(quantity.high)
+    return f"[{low}, {high}]"
 
 
 def detail(quantity: Quantity) -> str:
@@ -75,12 +86,28 @@ def detail(quantity: Quantity) -> str:
 
 
 def cell(quantity: Quantity) -> str:
-    """An amount with its interval for a table cell: `1,234 (1,200 to 1,260)`."""
+    """An amount with its interval and, unless it was measured or fitted, its origin, for a table cell.
+
+    `1,234 ± 26` where both halves of the interval agree within a tenth, else `1,234 [1,100, 1,400]`: one
+    half-width would hide that the interval is lopsided.
+    """
     if quantity.value is None:
         return "–"
-    bounds = interval(quantity)
-    mark = f" {quantity.origin.value}" if quantity.origin in {Origin.EXTRAPOLATED, Origin.MODELLED} else ""
-    return f"{number(quantity.value)} ({bounds}){mark}" if bounds else f"{number(quantity.value)}{mark}"
+    text = _plus_minus(quantity) or f"{rounded(quantity.value)} {interval(quantity)}".rstrip()
+    is_plain = quantity.origin in {Origin.MEASURED, Origin.FITTED}
+    return text if is_plain else f"{text} {quantity.origin.value}"
+
+
+def _plus_minus(quantity: Quantity) -> str | None:
+    """`26.20 ± 0.81`, the half-width with two digits; None where the halves differ or one is missing."""
+    if quantity.value is None or quantity.low is None or quantity.high is None:
+        return None
+    lower, upper = quantity.value - quantity.low, quantity.high - quantity.value
+    half = max(lower, upper)
+    if min(lower, upper) < 0.9 * half or not 1e-9 < half < 1e9:
+        return None
+    decimals = _decimals(half, digits=2)
+    return f"{quantity.value:,.{decimals}f} ± {half:,.{decimals}f}"
 
 
 def ranges(counts: Iterable[int]) -> str:
@@ -103,14 +130,26 @@ def axis_value(axis: str, value: Any) -> str:
     """One axis value as a clause: `16 actors`, `share 0.5`, `precision bf16`."""
     if value is None:
         return f"no {axis_name(axis)}"
-    if axis in {"part", "environment", "network", "device"}:
-        return str(value)
+    if axis in {"part", "environment", "network", "device", "host"}:
+        return brief(str(value))
     if axis in {"actors", "actor_cpus", "device_cpus", "gpus"}:
         name = axis_name(axis)
         return f"{plain(value)} {name.removesuffix('s') if value == 1 else name}"
     if axis == "sm_share":
         return f"share {plain(value)}"
     return f"{axis_name(axis)} {plain(value)}"
+
+
+def brief(text: str, *, most: int = 20) -> str:
+    """A long name cut in its middle: names of one kind differ at their ends."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most // 2 - 1]}…{text[-(most // 2) :]}"
+
+
+def count(number_of: int, name: str) -> str:
+    """`1 point`, `2 points`."""
+    return f"{number_of:,} {name}" if number_of == 1 else f"{number_of:,} {name}s"
 
 
 def plain(value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,16 +95,25 @@ def write_rows(path: Path, table_schema: pa.Schema, rows: Iterable[Mapping[str, 
     write_whole(path, sink.getvalue().to_pybytes())
 
 
+def start_journal(folder: Path, entries: Iterable[Mapping[str, Any]]) -> None:
+    """Begins the journal with these entries, in place of one that was there."""
+    write_whole(folder / JOURNAL, _lines(entries))
+
+
 def append_journal(folder: Path, *entries: Mapping[str, Any]) -> None:
     """Appends a line for each entry to the journal and makes them durable before it returns."""
-    lines = "".join(json.dumps(entry, allow_nan=False, ensure_ascii=False) + "\n" for entry in entries)
     path = folder / JOURNAL
     torn = path.exists() and path.stat().st_size > 0 and not _ends_with_newline(path)
     with path.open("ab") as file:
         # A line that a crash cut short is closed first, so that it spoils only itself.
-        file.write((b"\n" if torn else b"") + lines.encode())
+        file.write((b"\n" if torn else b"") + _lines(entries))
         file.flush()
         os.fsync(file.fileno())
+
+
+def _lines(entries: Iterable[Mapping[str, Any]]) -> bytes:
+    lines = (json.dumps(entry, allow_nan=False, ensure_ascii=False) + "\n" for entry in entries)
+    return "".join(lines).encode()
 
 
 def _ends_with_newline(path: Path) -> bool:
@@ -114,19 +123,19 @@ def _ends_with_newline(path: Path) -> bool:
 
 
 def read_journal(folder: Path) -> list[dict[str, Any]]:
-    """Reads the journal's entries in order; a line cut short by a crash is left out."""
+    """Reads the journal's entries in order; a line that is none, or was cut short by a crash, is left out."""
     path = folder / JOURNAL
-    if not path.exists():
-        return []
-    entries = []
-    for line in path.read_bytes().splitlines():
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(entry, dict):
-            entries.append(entry)
-    return entries
+    lines = path.read_bytes().splitlines() if path.exists() else []
+    entries = (_parsed(line) for line in lines)
+    return [entry for entry in entries if isinstance(entry, dict) and {"state", "trial_id"} <= entry.keys()]
+
+
+def _parsed(text: bytes) -> Any:
+    """What a JSON text says; None if it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def load(folder: Path, *, strict: bool = False) -> Results:
@@ -139,11 +148,14 @@ def load(folder: Path, *, strict: bool = False) -> Results:
     Raises:
         StoreError: the folder does not exist, holds no trial folder, or (strict) has a flaw.
     """
-    if not (folder / "trials").is_dir():
-        raise StoreError(f"{folder}: no trials/ folder here; give the folder that `cgratio sweep` wrote")
     flaws: list[Flaw] = []
-    trials = _load_table(folder / "trials", schema.TRIALS, flaws)
-    windows = _load_table(folder / "windows", schema.WINDOWS, flaws)
+    try:
+        if not (folder / "trials").is_dir():
+            raise StoreError(f"{folder}: no trials/ folder here; give the folder that `cgratio sweep` wrote")
+        trials = _load_table(folder / "trials", schema.TRIALS, flaws)
+        windows = _load_table(folder / "windows", schema.WINDOWS, flaws)
+    except OSError as error:
+        raise StoreError(f"{folder}: cannot be read: {error.strerror}") from error
     manifest = read_manifest(folder)
     if not manifest:
         flaws.append(Flaw(path=folder / MANIFEST, reason="is missing or cannot be read"))
@@ -153,33 +165,18 @@ def load(folder: Path, *, strict: bool = False) -> Results:
     return Results(folder=folder, trials=order, windows=windows, manifest=manifest, flaws=tuple(flaws))
 
 
-def load_telemetry(folder: Path, trial_id: str) -> pd.DataFrame:
-    """Reads the sensor readings of one trial, columns of `schema.TELEMETRY`.
-
-    Raises:
-        StoreError: the file is missing or damaged.
-    """
-    path = folder / "telemetry" / f"{trial_id}.parquet"
-    try:
-        return _to_pandas(_read(path, schema.TELEMETRY))
-    except (OSError, pa.ArrowException) as error:
-        raise StoreError(f"{path}: {error}") from error
-
-
-def finished_trial_ids(folder: Path) -> Iterator[str]:
-    """Names every trial whose row is stored and readable."""
-    for path in sorted((folder / "trials").glob("*.parquet")):
-        try:
-            yield from _read(path, schema.TRIALS).column("trial_id").to_pylist()
-        except (OSError, pa.ArrowException):
-            continue
+def finished_trials(folder: Path) -> dict[str, dict[str, Any]]:
+    """The row of every trial that is stored and readable, by trial id."""
+    paths = sorted((folder / "trials").glob("*.parquet"))
+    rows = {path.stem: read_trial(folder, path.stem) for path in paths}
+    return {trial_id: row for trial_id, row in rows.items() if row}
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest; empty when there is none that can be read."""
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        manifest = _parsed((folder / MANIFEST).read_bytes())
+    except OSError:
         return {}
     return manifest if isinstance(manifest, dict) else {}
 
@@ -188,9 +185,12 @@ def read_trial(folder: Path, trial_id: str) -> dict[str, Any] | None:
     """The stored row of one trial; None when it has none that can be read."""
     try:
         rows = _read(folder / "trials" / f"{trial_id}.parquet", schema.TRIALS).to_pylist()
-    except (OSError, pa.ArrowException):
+    except _UNREADABLE:
         return None
     return dict(rows[0]) if rows else None
+
+
+_UNREADABLE = (OSError, pa.ArrowException, StoreError)
 
 
 def _load_table(folder: Path, table_schema: pa.Schema, flaws: list[Flaw]) -> pd.DataFrame:
@@ -203,14 +203,22 @@ def _load_table(folder: Path, table_schema: pa.Schema, flaws: list[Flaw]) -> pd.
             continue
         try:
             tables.append(_read(path, table_schema))
+        except StoreError as error:
+            flaws.append(Flaw(path=path, reason=str(error)))
         except (OSError, pa.ArrowException) as error:
-            flaws.append(Flaw(path=path, reason=f"cannot be read: {str(error).splitlines()[0]}"))
+            flaws.append(Flaw(path=path, reason=f"cannot be read: {(str(error).splitlines() or ['?'])[0]}"))
     return _to_pandas(pa.concat_tables(tables))
 
 
 def _read(path: Path, table_schema: pa.Schema) -> pa.Table:
-    """Reads one file and casts it to the schema, whatever types its writer inferred."""
+    """Reads one file and casts it to the schema, whatever types its writer inferred.
+
+    Raises:
+        OSError, pa.ArrowException: it cannot be read.
+        StoreError: it is whole, but not a file of this table.
+    """
     stored = pq.ParquetFile(path).read()
+    _check_own(path, stored, table_schema)
     columns = []
     for column in table_schema:
         if column.name in stored.column_names:
@@ -218,6 +226,20 @@ def _read(path: Path, table_schema: pa.Schema) -> pa.Table:
         else:
             columns.append(pa.nulls(stored.num_rows, column.type))
     return pa.Table.from_arrays(columns, schema=table_schema)
+
+
+def _check_own(path: Path, stored: pa.Table, table_schema: pa.Schema) -> None:
+    """Refuses a file that was not written for this table under this name, so that none counts as a trial."""
+    names = stored.column_names
+    strange = [name for name in names if name not in table_schema.names]
+    if strange or len(set(names)) < len(names) or "trial_id" not in names:
+        what = f"unknown columns {', '.join(strange[:3])}" if strange else "other columns"
+        raise StoreError(f"not a file of {path.parent.name}/: it has {what}")
+    owners = set(stored.column("trial_id").to_pylist())
+    if owners - {path.stem}:
+        raise StoreError(f"not the file of trial {path.stem}: it holds {', '.join(map(str, owners))}")
+    if table_schema is schema.TRIALS and stored.num_rows != 1:
+        raise StoreError(f"not a file of {path.parent.name}/: it has {stored.num_rows} rows, a trial has one")
 
 
 def _to_pandas(stored: pa.Table) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""A YAML document that remembers on which line each of its values stands."""
+"""A YAML document that remembers where each of its values stands."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from typing import Any
 
 import yaml
 
+Place = tuple[int | str, ...]
+
+_MOST_VALUES = 1_000_000  # aliases of aliases can mean more values than a file could hold
+
 
 class SpecError(ValueError):
-    """A specification that cannot be run; one sentence of what is wrong and what would be right.
+    """A specification that cannot be run; one line of what is wrong and what would be right.
 
     Attributes:
         axis, value: the axis value it is about, where the place in the file is not in the message yet.
@@ -23,10 +27,6 @@ class SpecError(ValueError):
         self.value = value
 
 
-AXIS_NAMES = {"unroll_length": ("unroll_length", "unroll"), "learner_batch": ("learner_batch", "batch")}
-"""Axes that may be written by a short name."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
     """A mapping read from YAML.
@@ -34,43 +34,26 @@ class Document:
     Attributes:
         path: the file.
         value: what it says, as plain Python.
-        lines: line number (from 1) by the path of keys and indices.
+        places: where a value stands (`file:line`), by the path of keys and indices to it.
     """
 
     path: Path
     value: dict[str, Any]
-    lines: dict[tuple[int | str, ...], int]
+    places: dict[Place, str]
 
     def where(self, location: Sequence[int | str]) -> str:
-        """`file:line` of a place, or of the closest enclosing one that the file has."""
-        for length in range(len(location), 0, -1):
-            # One grid may be written without a list, and one value too.
-            for key in (tuple(location[:length]), _without_indices(location[:length])):
-                if key in self.lines:
-                    return f"{self.path}:{self.lines[key]}"
-        return str(self.path)
+        """Where a value stands, or the closest enclosing one that the document has."""
+        place = self.as_written(location)
+        found = (self.places.get(place[:length]) for length in range(len(place), 0, -1))
+        return next((where for where in found if where), str(self.path))
 
-
-def located(path: Path, error: SpecError) -> SpecError:
-    """The same error with the file, and the line where its axis value stands if the file names it."""
-    document = read_document(path)
-    if error.axis == "exclude" and error.value in document.value.get("exclude", []):
-        place: tuple[int | str, ...] = ("exclude", document.value["exclude"].index(error.value))
-        return SpecError(f"{document.where(place)}: {error}")
-    grids = document.value.get("axes")
-    for number, grid in enumerate(grids if isinstance(grids, list) else [grids]):
-        for name in AXIS_NAMES.get(error.axis or "", (error.axis or "",)):
-            if not isinstance(grid, dict) or name not in grid:
-                continue
-            values = grid[name] if isinstance(grid[name], list) else [grid[name]]
-            if error.value in values:
-                place = ("axes", number, name, values.index(error.value))
-                return SpecError(f"{document.where(place)}: {error}")
-    return SpecError(f"{path}: {error}")
-
-
-def _without_indices(location: Sequence[int | str]) -> tuple[int | str, ...]:
-    return tuple(part for part in location if isinstance(part, str))
+    def as_written(self, location: Sequence[int | str]) -> Place:
+        """The path of keys and indices to a value: a grid that is written without a list has no index."""
+        match location:
+            case ("axes", int(), *inner) if ("axes", 0) not in self.places:
+                return ("axes", *inner)
+            case _:
+                return tuple(location)
 
 
 def read_document(path: Path) -> Document:
@@ -85,42 +68,63 @@ def read_document(path: Path) -> Document:
         raise SpecError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise SpecError(f"{path}: is not UTF-8 text ({error.reason})") from error
-    try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-        value = yaml.safe_load(text)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise SpecError(f"{path}:{line}: is not YAML: {error.problem}") from error
-    except (yaml.YAMLError, ValueError) as error:
-        raise SpecError(f"{path}: is not YAML: {' '.join(str(error).split())}") from error
-    except RecursionError as error:
-        raise SpecError(f"{path}: is nested too deeply to be a sweep") from error
+    value = parse(text, source=str(path), marked=True)
+    if value is None:
+        raise SpecError(f"{path}: is empty; it must hold name and axes")
     if not isinstance(value, dict):
-        raise SpecError(f"{path}: must hold a mapping with name and axes, not {type(value).__name__}")
+        raise SpecError(f"{path}: is {kind(value)}; it must be a mapping with name and axes")
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
     assert root, "a mapping has a node"
-    lines: dict[tuple[int | str, ...], int] = {}
+    places: dict[Place, str] = {}
     try:
-        _index(path, root, (), lines)
+        _index(path, root, (), places)
     except RecursionError as error:
         raise SpecError(f"{path}: an alias (*) holds itself; write the value out") from error
-    return Document(path=path, value=value, lines=lines)
+    return Document(path=path, value=value, places=places)
 
 
-def _index(
-    path: Path,
-    node: yaml.Node,
-    place: tuple[int | str, ...],
-    lines: dict[tuple[int | str, ...], int],
-) -> None:
-    lines.setdefault(place, node.start_mark.line + 1)
+def parse(text: str, *, source: str, marked: bool = False) -> Any:
+    """Reads YAML.
+
+    Args:
+        text: to read.
+        source: where it is from; errors begin with it.
+        marked: whether they name the line too.
+
+    Raises:
+        SpecError: it is not YAML.
+    """
+    try:
+        return yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        line = f":{error.problem_mark.line + 1}" if marked and error.problem_mark else ""
+        raise SpecError(f"{source}{line}: is not YAML: {error.problem}") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise SpecError(f"{source}: is not YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise SpecError(f"{source}: is nested too deeply to be a sweep") from error
+
+
+def kind(value: object) -> str:
+    """What a YAML value is, in a person's words."""
+    kinds = {dict: "a mapping", list: "a list", str: "text", bool: "true or false", type(None): "empty"}
+    return kinds.get(type(value), "a number" if isinstance(value, int | float) else "something else")
+
+
+def _index(path: Path, node: yaml.Node, place: Place, places: dict[Place, str]) -> None:
+    places.setdefault(place, f"{path}:{node.start_mark.line + 1}")
+    if len(places) > _MOST_VALUES:
+        raise SpecError(f"{path}: has more than {_MOST_VALUES:,} values; name fewer")
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
-            line = key.start_mark.line + 1
+            where = f"{path}:{key.start_mark.line + 1}"
+            if not key.tag.endswith((":str", ":merge")):
+                raise SpecError(f"{where}: the key {key.value} is not a word; put it in quotes if it is one")
             inner = (*place, str(key.value))
-            if inner in lines:
-                raise SpecError(f"{path}:{line}: the key {key.value} stands here twice; keep one")
-            lines[inner] = line
-            _index(path, value, inner, lines)
+            if inner in places:
+                raise SpecError(f"{where}: the key {key.value} stands here twice; keep one")
+            places[inner] = where
+            _index(path, value, inner, places)
     elif isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
-            _index(path, item, (*place, index), lines)
+            _index(path, item, (*place, index), places)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +17,7 @@ import yaml
 from cgratio.results import schema, store
 from cgratio.sweep.plan import Plan, plan_summary, software_id
 from cgratio.telemetry.inventory import list_sensors
+from cgratio.telemetry.sensors import FIX
 
 _LOCK = ".lock"
 _LOCK_WAIT_S = 30.0  # how long the trials of a killed sweep may take to end
@@ -72,30 +74,41 @@ def prepare(folder: Path, plan: Plan, *, resume: bool, allow_drift: bool) -> set
         FolderError: the folder holds a sweep and `resume` is not set, or another sweep, or one of another
             host or other software versions and drift is not allowed.
     """
-    finished = set(store.finished_trial_ids(folder))
-    if not finished and not (folder / store.MANIFEST).exists():
+    finished = store.finished_trials(folder)
+    measured_on = _identity(store.read_manifest(folder))
+    if not finished and not measured_on:
         # Fresh, or a sweep was killed before it had described itself: the manifest comes last.
         _describe(folder, plan)
         return set()
     if not resume:
         raise FolderError(f"{folder}: holds a sweep already; continue it with --resume, or use another --out")
     journal = store.read_journal(folder)
-    planned = {entry["trial_id"] for entry in journal if entry.get("state") == "planned"}
-    asked = {trial.trial_id for trial in plan.trials}
-    if planned and planned != asked:
-        raise FolderError(
-            f"{folder}: holds another sweep ({len(planned - asked)} of its trials are not in this "
-            f"specification, {len(asked - planned)} are new); resume with the one it was made with, "
-            f"{folder / store.SPEC}"
-        )
-    _check_drift(folder, plan, allow_drift=allow_drift)
+    planned = {entry["trial_id"] for entry in journal if entry["state"] == "planned"}
+    _check_same(folder, plan, planned=planned, finished=finished.keys())
+    if not allow_drift:
+        _check_drift(folder, measured_on, here=_identity(_ids(plan)))
+    if not planned:
+        store.append_journal(folder, *_planned(plan))
+    if not measured_on:
+        store.write_json(folder / store.MANIFEST, _manifest(plan))
     last = {entry["trial_id"]: entry["state"] for entry in journal}
-    for trial_id in sorted(finished):
-        row = store.read_trial(folder, trial_id)
-        if row and last.get(trial_id) != row["status"]:
+    for trial_id, row in finished.items():
+        if last.get(trial_id) != row["status"]:
             # The sweep was killed between the row and its line.
             note(folder, state=row["status"], trial_id=trial_id, reason=row["status_reason"])
-    return finished
+    return set(finished)
+
+
+def _check_same(folder: Path, plan: Plan, *, planned: AbstractSet[str], finished: AbstractSet[str]) -> None:
+    """Refuses a folder of another sweep, by its journal and, where that was lost, by its trials."""
+    asked = {trial.trial_id for trial in plan.trials}
+    strange = (planned | finished) - asked
+    new = asked - planned if planned else set()
+    if strange or new:
+        raise FolderError(
+            f"{folder}: holds another sweep ({len(strange)} of its trials are not in this specification, "
+            f"{len(new)} are new); resume with the one it was made with, {folder / store.SPEC}"
+        )
 
 
 def note(folder: Path, *, state: str, trial_id: str, reason: str | None = None) -> None:
@@ -107,21 +120,26 @@ def _entry(state: str, trial_id: str) -> dict[str, str]:
     return {"state": state, "trial_id": trial_id, "at": datetime.now(UTC).isoformat()}
 
 
+def _planned(plan: Plan) -> Iterator[dict[str, str]]:
+    return (_entry("planned", trial.trial_id) for trial in plan.trials)
+
+
 def _describe(folder: Path, plan: Plan) -> None:
     for table in schema.TABLES:
         (folder / table).mkdir(parents=True, exist_ok=True)
-    spec = plan.spec.model_dump(mode="json")
-    text = yaml.safe_dump(spec, sort_keys=False, allow_unicode=True)
+    text = yaml.safe_dump(plan.spec.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
     store.write_whole(folder / store.SPEC, text.encode())
-    store.append_journal(folder, *(_entry("planned", trial.trial_id) for trial in plan.trials))
-    store.write_json(folder / store.MANIFEST, _manifest(plan, spec))
+    store.start_journal(folder, _planned(plan))
+    store.write_json(folder / store.MANIFEST, _manifest(plan))
 
 
-def _manifest(plan: Plan, spec: dict[str, Any]) -> dict[str, Any]:
+def _manifest(plan: Plan) -> dict[str, Any]:
     host = plan.host
     statuses = list_sensors(gpus=[gpu.uuid for gpu in host.gpus])
     missing = {
-        status.sensor if status.device is None else f"{status.sensor}/{status.device}": status.reason
+        status.sensor if status.device is None else f"{status.sensor}/{status.device}": (
+            f"{status.reason}{FIX}{status.fix}" if status.fix else status.reason
+        )
         for status in statuses
         if status.reason
     }
@@ -130,25 +148,35 @@ def _manifest(plan: Plan, spec: dict[str, Any]) -> dict[str, Any]:
         "sweep": plan.spec.name,
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": host.facts.as_dict(),
-        "host_id": host.facts.id,
         "software": host.software,
-        "software_id": software_id(host),
+        **_ids(plan),
         "sensors": {status.sensor: list(status.devices) for status in statuses if status.ok},
         "missing_sensors": missing,
-        "spec": spec,
+        "spec": plan.spec.model_dump(mode="json"),
         "plan": plan_summary(plan),
         "notes": list(plan.notes),
     }
 
 
-def _check_drift(folder: Path, plan: Plan, *, allow_drift: bool) -> None:
-    if allow_drift:
-        return
-    manifest = store.read_manifest(folder)
-    mine = {"host_id": plan.host.facts.id, "software_id": software_id(plan.host)}
-    for name, value in mine.items():
-        if manifest.get(name, value) != value:
-            what = "host" if name == "host_id" else "set of software versions"
+def _ids(plan: Plan) -> dict[str, str]:
+    return {"host_id": plan.host.facts.id, "software_id": software_id(plan.host)}
+
+
+def _identity(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Host and software of a manifest; empty where it does not tell both."""
+    names = {"host_id": "host", "software_id": "set of software versions"}
+    return {what: manifest[name] for name, what in names.items()} if names.keys() <= manifest.keys() else {}
+
+
+def _check_drift(folder: Path, measured_on: Mapping[str, str], *, here: Mapping[str, str]) -> None:
+    if not measured_on:
+        raise FolderError(
+            f"{folder / store.MANIFEST}: is missing or damaged, so nothing says on which host and with which "
+            "software the finished trials were measured; use another --out, or --allow-drift if you know "
+            "that they were the same"
+        )
+    for what, value in here.items():
+        if measured_on[what] != value:
             raise FolderError(
                 f"{folder}: was measured on another {what}, so its trials and new ones would not compare; "
                 "use another --out, or --allow-drift if you know why they do"

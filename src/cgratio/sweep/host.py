@@ -103,7 +103,10 @@ def _ask_workload(pairs: Iterable[tuple[str, str]]) -> Probe:
         raise SpecError(f"the trainer does not start on this host: {last}") from error
     except subprocess.TimeoutExpired as error:
         raise SpecError(f"the trainer did not answer within {_PROBE_MAX_S:g} s") from error
-    return Probe(**json.loads(answer.stdout.splitlines()[-1]))
+    try:
+        return Probe(**json.loads(answer.stdout.splitlines()[-1]))
+    except (LookupError, ValueError, TypeError) as error:
+        raise SpecError("the trainer does not start on this host: it gave no answer") from error
 
 
 def _software() -> dict[str, str]:

@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
-import difflib
-from pathlib import Path
+import math
 from typing import Annotated, Any, Literal
 
-import yaml
-from pydantic import (
-    AliasChoices,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from cgratio.machine.placement import Pinning
 from cgratio.results.words import Part
-from cgratio.sweep.document import AXIS_NAMES, Document, SpecError, read_document
 from cgratio.trial.request import Limits
 
 Auto = Literal["auto"]
 AUTO: Auto = "auto"
-Count = Annotated[int, Field(ge=1, le=1_000_000)]
-Share = Annotated[float, Field(gt=0, le=1)]
+AXIS_NAMES = {"unroll_length": ("unroll_length", "unroll"), "learner_batch": ("learner_batch", "batch")}
+"""Axes that may be written by a short name."""
+
+MOST_COMBINATIONS = 100_000
+SMALLEST_SHARE = 0.01
+
+Network = Literal["nature_cnn", "mlp"]
+Device = Literal["auto", "cpu", "cuda"]
+Precision = Literal["auto", "fp32", "bf16"]
+
+# A field's description completes "it must be ...", with which a wrong value is answered.
+_COUNT = "a whole number from 1 to 1,000,000"
+_SHARE = f"a number from {SMALLEST_SHARE} to 1 (with less, the launch alone takes minutes)"
+_PartName = Annotated[Part, Field(strict=False)]
+_PinningName = Annotated[Pinning, Field(strict=False)]
+_Count = Annotated[int, Field(ge=1, le=1_000_000)]
+_Counts = Annotated[list[_Count], Field(description=_COUNT)]
+_CountsOrAuto = Annotated[list[_Count | Auto], Field(description=f"{_COUNT}, or auto")]
+_Gpus = Annotated[int, Field(ge=0, le=1)]
+_Share = Annotated[float, Field(ge=SMALLEST_SHARE, le=1)]
+_AXES = "a grid, such as {actors: [4, 16]}, or a list of grids"
+_EXCLUDE = 'a list of expressions, such as "actors < actor_cpus"'
+_NAME = "text of 1 to 200 characters (in quotes where it looks like a number or a date)"
+_Positive = Annotated[float, Field(gt=0, description="a number above 0")]
+_NotNegative = Annotated[float, Field(ge=0, description="a number, 0 or more")]
+_Settings = Field(description="a group of settings")
+
+
+def _written_as(axis: str) -> Any:
+    return Field(validation_alias=AliasChoices(*AXIS_NAMES[axis]))
 
 
 class _Strict(BaseModel):
@@ -38,20 +55,22 @@ class Axes(_Strict):
     `auto` is answered by the host: see docs/sweep.md.
     """
 
-    part: list[Part] = [Part.WHOLE]
-    environment: list[str] = ["Pong-v5"]
-    network: list[str] = ["nature_cnn"]
-    device: list[Literal["auto", "cpu", "cuda"]] = [AUTO]
-    actors: list[Count | Auto] = [16]
-    actor_cpus: list[Count | Auto] = [AUTO]
-    device_cpus: list[Count | Auto] = [AUTO]
-    pinning: list[Pinning] = [Pinning.COMPACT]
-    gpus: list[Annotated[int, Field(ge=0, le=1)] | Auto] = [AUTO]
-    sm_share: list[Share] = [1.0]
-    inference_batch: list[Count | Auto] = [AUTO]
-    unroll_length: list[Count] = Field([20], validation_alias=AliasChoices(*AXIS_NAMES["unroll_length"]))
-    learner_batch: list[Count] = Field([16], validation_alias=AliasChoices(*AXIS_NAMES["learner_batch"]))
-    precision: list[Literal["auto", "fp32", "bf16"]] = [AUTO]
+    part: Annotated[list[_PartName], Field(description="whole, supply or demand")] = [Part.WHOLE]
+    environment: Annotated[list[str], Field(description="the id of an envpool environment")] = ["Pong-v5"]
+    network: Annotated[list[Network], Field(description="nature_cnn or mlp")] = ["nature_cnn"]
+    device: Annotated[list[Device], Field(description="cpu, cuda or auto")] = [AUTO]
+    actors: _CountsOrAuto = [16]
+    actor_cpus: _CountsOrAuto = [AUTO]
+    device_cpus: _CountsOrAuto = [AUTO]
+    pinning: Annotated[list[_PinningName], Field(description="none, compact, scatter or core")] = [
+        Pinning.COMPACT
+    ]
+    gpus: Annotated[list[_Gpus | Auto], Field(description="0, 1 or auto")] = [AUTO]
+    sm_share: Annotated[list[_Share], Field(description=_SHARE)] = [1.0]
+    inference_batch: _CountsOrAuto = [AUTO]
+    unroll_length: Annotated[_Counts, _written_as("unroll_length")] = [20]
+    learner_batch: Annotated[_Counts, _written_as("learner_batch")] = [16]
+    precision: Annotated[list[Precision], Field(description="fp32, bf16 or auto")] = [AUTO]
 
     @model_validator(mode="before")
     @classmethod
@@ -59,17 +78,6 @@ class Axes(_Strict):
         if not isinstance(data, dict):
             return data
         return {name: value if isinstance(value, list) else [value] for name, value in data.items()}
-
-    @field_validator("part", "pinning", mode="before")
-    @classmethod
-    def _enumerated(cls, value: list[Any], info: Any) -> list[Any]:
-        kind: type[Part | Pinning] = Part if info.field_name == "part" else Pinning
-        return [kind(item) if item in list(kind) else item for item in value]
-
-    @field_validator("sm_share", mode="before")
-    @classmethod
-    def _whole_shares(cls, value: list[Any]) -> list[Any]:
-        return [float(item) if type(item) is int else item for item in value]
 
     @field_validator("*")
     @classmethod
@@ -82,18 +90,23 @@ class Axes(_Strict):
             )
         return value
 
+    @property
+    def combinations(self) -> int:
+        """How many combinations of values the grid has, as they are written."""
+        return math.prod(len(getattr(self, name)) for name in Axes.model_fields)
+
 
 class Trainer(_Strict):
     """Settings of the trainer that are the same in every trial."""
 
-    learning_rate: Annotated[float, Field(gt=0)] = 6e-4
-    discount: Annotated[float, Field(ge=0, le=1)] = 0.99
-    value_cost: Annotated[float, Field(ge=0)] = 0.5
-    entropy_cost: Annotated[float, Field(ge=0)] = 0.01
-    max_gradient_norm: Annotated[float, Field(gt=0)] = 40.0
-    rho_clip: Annotated[float, Field(gt=0)] = 1.0
-    c_clip: Annotated[float, Field(gt=0)] = 1.0
-    clip_rewards: bool | None = None
+    learning_rate: _Positive = 6e-4
+    discount: Annotated[float, Field(ge=0, le=1, description="a number from 0 to 1")] = 0.99
+    value_cost: _NotNegative = 0.5
+    entropy_cost: _NotNegative = 0.01
+    max_gradient_norm: _Positive = 40.0
+    rho_clip: _Positive = 1.0
+    c_clip: _Positive = 1.0
+    clip_rewards: Annotated[bool | None, Field(description="true, false or null")] = None
 
 
 _DEFAULTS = Limits()
@@ -102,15 +115,19 @@ _DEFAULTS = Limits()
 class Trial(_Strict):
     """How long one trial may take; see `trial.request.Limits` for the meaning of each."""
 
-    window_s: Annotated[float, Field(ge=0.1, le=60)] = _DEFAULTS.window_s
-    warmup_min_s: Annotated[float, Field(ge=0)] = _DEFAULTS.warmup_min_s
-    warmup_max_s: Annotated[float, Field(ge=0)] = _DEFAULTS.warmup_max_s
-    max_s: Annotated[float, Field(gt=0)] = _DEFAULTS.max_s
-    setup_max_s: Annotated[float, Field(gt=0)] = _DEFAULTS.setup_max_s
-    silence_max_s: Annotated[float, Field(gt=0)] = _DEFAULTS.silence_max_s
-    min_windows: Annotated[int, Field(ge=5)] = _DEFAULTS.min_windows
-    min_updates: Annotated[int, Field(ge=0)] = _DEFAULTS.min_updates
-    half_width: Annotated[float, Field(gt=0, lt=1)] = _DEFAULTS.half_width
+    window_s: Annotated[float, Field(ge=0.1, le=60, description="seconds from 0.1 to 60")] = (
+        _DEFAULTS.window_s
+    )
+    warmup_min_s: _NotNegative = _DEFAULTS.warmup_min_s
+    warmup_max_s: _NotNegative = _DEFAULTS.warmup_max_s
+    max_s: _Positive = _DEFAULTS.max_s
+    setup_max_s: _Positive = _DEFAULTS.setup_max_s
+    silence_max_s: _Positive = _DEFAULTS.silence_max_s
+    min_windows: Annotated[int, Field(ge=5, description="a whole number, 5 or more")] = _DEFAULTS.min_windows
+    min_updates: Annotated[int, Field(ge=0, description="a whole number, 0 or more")] = _DEFAULTS.min_updates
+    half_width: Annotated[float, Field(gt=0, lt=1, description="a number between 0 and 1")] = (
+        _DEFAULTS.half_width
+    )
 
     @model_validator(mode="after")
     def _fits(self) -> Trial:
@@ -130,8 +147,8 @@ class Trial(_Strict):
 class PowerModelSpec(_Strict):
     """Stands in for a sensor: watts of one CPU package when idle and when busy."""
 
-    idle_w: Annotated[float, Field(ge=0)]
-    max_w: Annotated[float, Field(gt=0)]
+    idle_w: _NotNegative
+    max_w: _Positive
 
     @model_validator(mode="after")
     def _ordered(self) -> PowerModelSpec:
@@ -150,126 +167,54 @@ class Spec(_Strict):
         exclude: expressions over axes, such as `actors < actor_cpus`; a point where one holds is left out.
         replicates: fresh launches of each point.
         seed: of the order, the environments and the networks.
-        sentinel_every: after so many trials the first point is measured once more, to see the host drift;
-            0 for never.
+        sentinel: whether one point is measured once more in each block, to see the host drift.
     """
 
-    name: Annotated[str, Field(min_length=1, max_length=200)]
-    description: str = ""
-    axes: list[Axes] = Field(min_length=1)
-    exclude: list[str] = []
-    trainer: Trainer = Trainer()
-    trial: Trial = Trial()
-    replicates: Annotated[int, Field(ge=1, le=1000)] = 3
-    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
-    sentinel_every: Annotated[int, Field(ge=0)] = 0
-    power_model: PowerModelSpec | None = None
+    name: Annotated[str, Field(min_length=1, max_length=200, description=_NAME)]
+    description: Annotated[str, Field(description="text")] = ""
+    axes: Annotated[
+        list[Axes], Field(min_length=1, description="a grid, such as {actors: [4, 16]}, or a list")
+    ]
+    exclude: Annotated[list[str], Field(description=_EXCLUDE)] = []
+    trainer: Annotated[Trainer, _Settings] = Trainer()
+    trial: Annotated[Trial, _Settings] = Trial()
+    replicates: Annotated[int, Field(ge=1, le=1000, description="a whole number from 1 to 1,000")] = 3
+    seed: Annotated[int, Field(ge=0, lt=2**31, description="a whole number, 0 or more and below 2^31")] = 0
+    sentinel: Annotated[Literal["auto", "none"], Field(description="auto or none")] = AUTO
+    power_model: Annotated[PowerModelSpec | None, Field(description="idle_w and max_w, or null")] = None
 
     @field_validator("axes", mode="before")
     @classmethod
     def _one_grid_or_many(cls, value: Any) -> Any:
         return [value] if isinstance(value, dict) else value
 
-
-def load_spec(path: Path, *, overrides: tuple[str, ...] = ()) -> Spec:
-    """Reads and checks a specification.
-
-    Args:
-        path: of a YAML file.
-        overrides: `key.path=value` settings that replace what the file says; values are YAML.
-
-    Raises:
-        SpecError: file, line, what is wrong and what would be right.
-    """
-    document = read_document(path)
-    for override in overrides:
-        _apply(document, override)
-    try:
-        return Spec.model_validate(document.value)
-    except ValidationError as error:
-        raise _explain(document, error) from error
+    @field_validator("axes")
+    @classmethod
+    def _can_be_looked_through(cls, value: list[Axes]) -> list[Axes]:
+        # Counted and not listed, since a grid that is too large is too large to list.
+        count = sum(grid.combinations for grid in value)
+        if count > MOST_COMBINATIONS:
+            raise ValueError(
+                f"the grids have {count:,} combinations of values before `exclude`; "
+                f"at most {MOST_COMBINATIONS:,} are looked at, name fewer values"
+            )
+        return value
 
 
-def _apply(document: Document, override: str) -> None:
-    key, equals, text = override.partition("=")
-    if not equals or not key:
-        raise SpecError(f"--set {override}: write it as --set key=value, such as --set trainer.discount=0.98")
-    try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise SpecError(f"--set {override}: the value is not YAML: {error}") from error
-    *parents, last = key.split(".")
-    axes = document.value.get("axes")
-    if parents == ["axes"] and isinstance(axes, list):
-        targets = axes
-    elif parents == ["trainer"] and last not in Trainer.model_fields and _axis_names() >= {last}:
-        # The trainer's shape is made of axes; setting one here fixes it for every grid.
-        targets = axes if isinstance(axes, list) else [axes]
-    else:
-        target = document.value
-        for parent in parents:
-            target = target.setdefault(parent, {})
-            if not isinstance(target, dict):
-                raise SpecError(f"--set {override}: {parent} is not a group of settings")
-        targets = [target]
-    for target in targets:
-        if not isinstance(target, dict):
-            raise SpecError(f"--set {override}: there is no group of settings to put it in")
-        for name in _same_axis(last):
-            target.pop(name, None)
-        target[last] = value
+GROUPS: dict[str, type[BaseModel]] = {
+    "axes": Axes,
+    "trainer": Trainer,
+    "trial": Trial,
+    "power_model": PowerModelSpec,
+}
+"""Keys of a specification that hold keys themselves."""
 
 
-def _axis_names() -> set[str]:
+def axis_names() -> set[str]:
+    """Every name that an axis may be written by."""
     return {*Axes.model_fields, *(name for names in AXIS_NAMES.values() for name in names)}
 
 
-def _same_axis(name: str) -> tuple[str, ...]:
-    return next((names for names in AXIS_NAMES.values() if name in names), (name,))
-
-
-def _explain(document: Document, error: ValidationError) -> SpecError:
-    """The first error of a validation, as one sentence with its place."""
-    first = error.errors()[0]
-    location = [part for part in first["loc"][:-1] if not _is_union_branch(part)] + [
-        # The last part of an unknown key is the key itself, whatever it looks like.
-        part
-        for part in first["loc"][-1:]
-        if first["type"] == "extra_forbidden" or not _is_union_branch(part)
-    ]
-    place = ".".join(str(part) for part in location)
-    if first["type"] == "extra_forbidden":
-        known = _known_keys(location[:-1])
-        near = difflib.get_close_matches(str(location[-1]), known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"known here: {', '.join(sorted(known))}"
-        message = f"unknown key {place}; {hint}"
-    else:
-        given = first.get("input")
-        shown = "" if isinstance(given, dict | list | BaseModel) else f", not {given!r}"
-        text = first["msg"].removeprefix("Value error, ")
-        message = (
-            f"{place or 'the specification'}: {text}{shown}"
-            if first["type"] != "value_error"
-            else (f"{place or 'the specification'}: {text}")
-        )
-    return SpecError(f"{document.where(location)}: {message}")
-
-
-def _is_union_branch(part: int | str) -> bool:
-    # pydantic names the branch of a union in the location: "literal['auto']", "constrained-int", "int".
-    return isinstance(part, str) and (
-        "[" in part or part.startswith("constrained-") or part in {"int", "float"}
-    )
-
-
-def _known_keys(location: list[int | str]) -> set[str]:
-    models: dict[str, type[BaseModel]] = {
-        "axes": Axes,
-        "trainer": Trainer,
-        "trial": Trial,
-        "power_model": PowerModelSpec,
-    }
-    name = next((part for part in location if isinstance(part, str)), None)
-    if name == "axes":
-        return _axis_names()
-    return set((models[name] if name else Spec).model_fields)
+def spellings(axis: str) -> tuple[str, ...]:
+    """All names of the axis that has this one."""
+    return next((names for names in AXIS_NAMES.values() if axis in names), (axis,))
