@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from cgratio.trainer.impala import Progress
+    from cgratio.trainer.run import Progress
 
 BAD_INPUT = 2
 
@@ -38,9 +38,9 @@ def train(
 
     Exits 3 when --until-return was not reached.
     """
-    from cgratio.trainer.config import LEARNING, TrainerConfig, TrainerError
+    from cgratio.trainer.config import TrainerConfig, TrainerError, learning_settings
     from cgratio.trainer.environments import describe
-    from cgratio.trainer.impala import Impala
+    from cgratio.trainer.run import Run
 
     settings: dict[str, Any] = {
         "learning_rate": learning_rate,
@@ -50,7 +50,7 @@ def train(
     given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
     try:
         chosen = network or ("nature_cnn" if len(describe(environment).shape) == 3 else "mlp")
-        run = Impala(
+        run = Run(
             TrainerConfig(
                 environment=environment,
                 network=chosen,
@@ -62,7 +62,7 @@ def train(
                 learner_batch=learner_batch,
                 inference_batch=inference_batch,
                 seed=seed,
-                **(LEARNING.get(chosen, {}) | given),
+                **(learning_settings("impala", chosen) | given),
             )
         )
     except TrainerError as error:

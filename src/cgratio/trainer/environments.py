@@ -62,7 +62,8 @@ class Environments(Protocol):
 
     facts: EnvironmentFacts
     count: int  # instances that exist
-    threads: frozenset[int]  # kernel ids of the threads that step them
+    threads: frozenset[int]  # kernel ids of the threads of this process that step them
+    processes: frozenset[int]  # ids of the processes that step them
 
     def receive(self) -> Outcomes:
         """Waits for the next batch of environments to finish their step."""
@@ -100,6 +101,7 @@ class EnvPoolEnvironments:
             **options,
         )
         self.threads = thread_ids() - before
+        self.processes: frozenset[int] = frozenset()
         self.facts = _facts(self._pool, config.environment)
         self.count = len(self._pool)
         self._ended = np.ones(
@@ -140,6 +142,7 @@ class EndlessEnvironments:
     """
 
     threads: frozenset[int] = frozenset()
+    processes: frozenset[int] = frozenset()
 
     def __init__(self, config: TrainerConfig, *, recorded: int = 8) -> None:
         """Records batches from the real environment, then closes it."""
@@ -179,6 +182,15 @@ class EndlessEnvironments:
 
     def close(self) -> None:
         """See `Environments.close`."""
+
+
+def make_environments(config: TrainerConfig) -> Environments:
+    """Makes and resets the environments of one group.
+
+    Raises:
+        TrainerError: they do not exist or have no discrete actions.
+    """
+    return EnvPoolEnvironments(config)
 
 
 def describe(environment: str) -> EnvironmentFacts:
