@@ -12,7 +12,7 @@ from cgratio.trainer.config import TrainerError
 
 
 def as_published(body, pixels):
-    """The same network with its first layer as the paper writes it: 8x8 filters with stride 4."""
+    """The same network with its layers as the paper writes them: 8x8 filters with stride 4, 4x4 with 2."""
     channels = pixels.shape[1]
     # Each of the 2x2 taps holds a 4x4 block: (out, channel, row, column, tap row, tap column).
     taps = body.first.weight.reshape(32, channels, 4, 4, 2, 2).permute(0, 1, 4, 2, 5, 3)
@@ -20,7 +20,10 @@ def as_published(body, pixels):
     x = functional.relu(
         functional.conv2d(torch.from_numpy(pixels).float(), filters, body.first.bias, stride=4)
     )
-    x = functional.relu(body.third(functional.relu(body.second(x))))
+    # Each of its 2x2 taps holds a 2x2 block: (out, row, column, channel, tap row, tap column).
+    taps = body.second.weight.reshape(64, 2, 2, 32, 2, 2).permute(0, 3, 4, 1, 5, 2)
+    x = functional.relu(functional.conv2d(x, taps.reshape(64, 32, 4, 4), body.second.bias, stride=2))
+    x = functional.relu(body.third(x))
     return functional.relu(body.dense(x.flatten(1)))
 
 

@@ -44,6 +44,10 @@ class TrainerError(ValueError):
     """A configuration that this trainer cannot run; the message says what would be right."""
 
 
+class EnvironmentFailedError(RuntimeError):
+    """An environment raised, or the process that steps it ended; the message names both."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceProfile:
     """How long an emulated device takes for its work, and what it draws.

@@ -23,7 +23,7 @@ from cgratio.trainer.acting import ActorLoop, NetworkPolicy, Policy, RandomPolic
 from cgratio.trainer.algorithm import Algorithm
 from cgratio.trainer.bodies import arrangement
 from cgratio.trainer.clock import Allowance, ProcessorTime, monotonic
-from cgratio.trainer.config import TrainerConfig, TrainerError
+from cgratio.trainer.config import EnvironmentFailedError, TrainerConfig, TrainerError
 from cgratio.trainer.emulated import EmulatedDevice, EmulatedPolicy, EmulatedUpdate
 from cgratio.trainer.environments import (
     EndlessEnvironments,
@@ -33,6 +33,7 @@ from cgratio.trainer.environments import (
 )
 from cgratio.trainer.impala import Impala
 from cgratio.trainer.learner import GradientStep, Learner, Update
+from cgratio.trainer.memory import keep_freed_memory
 from cgratio.trainer.r2d2 import R2D2
 from cgratio.trainer.unrolls import ClosedError, UnrollMemory, UnrollWriter
 from cgratio.trainer.weights import SharedWeights, choose_precision
@@ -40,6 +41,7 @@ from cgratio.trainer.weights import SharedWeights, choose_precision
 ALGORITHMS: dict[str, type[Impala | R2D2]] = {"impala": Impala, "r2d2": R2D2}
 
 _PROBE_BATCH = 32
+_PATIENCE_S = 10.0  # an update in flight ends sooner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +121,7 @@ class Run:
         self.environments: list[Environments] = [make(group) for group in groups]
         self.facts: EnvironmentFacts = self.environments[0].facts
         torch.set_num_threads(max(1, config.device_threads))
+        keep_freed_memory()
         self._algorithm: Algorithm = ALGORITHMS[config.algorithm](config)
         self._device = EmulatedDevice(config.profile, share=config.sm_share) if config.profile else None
         self._weights = self._make_weights() if self._infers or self._updates else None
@@ -259,19 +262,24 @@ class Run:
             if until(self.progress()):
                 self._stop()
         for thread in threads:
-            thread.join()
+            thread.join(_PATIENCE_S)
         if self._failure:
             raise self._failure
+        if stuck := [thread.name for thread in threads if thread.is_alive()]:
+            raise EnvironmentFailedError(
+                f"{', '.join(stuck)} did not end within {_PATIENCE_S:g} s: an environment does not return from a step"
+            )
         return self.progress()
 
     def close(self) -> None:
         """Ends the threads and the environments."""
         self._stop()
         self._opened.set()
-        for thread in self._threads:
-            thread.join()
+        # Environments first: an actor loop may be waiting for one that never returns.
         for environments in self.environments:
             environments.close()
+        for thread in self._threads:
+            thread.join(_PATIENCE_S)
 
     def progress(self) -> Progress:
         """The counts so far; any thread may ask."""
@@ -296,13 +304,13 @@ class Run:
         )
 
     def _act(self, loop: ActorLoop) -> None:
-        if self.config.inference == "local":
-            torch.set_num_threads(1)  # its operators stay on the CPU of this actor thread
+        # Each thread has a number of its own. With local inference operators stay on this actor's CPU.
+        torch.set_num_threads(1 if self.config.inference == "local" else max(1, self.config.device_threads))
         while not self._stopping.is_set():
             loop.turn()
 
     def _learn(self, learner: Learner, samples: int | None) -> None:
-        torch.set_num_threads(max(1, self.config.device_threads))  # a local actor may have set it since
+        torch.set_num_threads(max(1, self.config.device_threads))
         if self.config.device == "cuda":
             torch.cuda.set_stream(torch.cuda.Stream())  # type: ignore[no-untyped-call]
         while not self._stopping.is_set() and (samples is None or learner.samples < samples):

@@ -22,7 +22,7 @@ from cgratio.machine.affinity import AffinityError, pin_process, pin_threads, re
 from cgratio.machine.cpulist import format_cpu_list, parse_cpu_list
 from cgratio.machine.processes import die_with_parent
 from cgratio.trainer.clock import monotonic
-from cgratio.trainer.config import TrainerConfig, TrainerError
+from cgratio.trainer.config import EnvironmentFailedError, TrainerConfig, TrainerError
 from cgratio.workload.protocol import Count, Failure, Final, Ready, write
 
 if TYPE_CHECKING:
@@ -135,7 +135,11 @@ def main(progress_fd: int, parent: int) -> int:
         return 2
     reporter = threading.Thread(target=_report, args=(run, progress_fd, stopping), daemon=True)
     reporter.start()
-    last = run.run(until=lambda _: stopping.is_set(), every_s=0.05)
+    try:
+        last = run.run(until=lambda _: stopping.is_set(), every_s=0.05)
+    except EnvironmentFailedError as error:
+        write(progress_fd, Failure(code="environment", message=str(error)))
+        return 1
     stopping.set()
     reporter.join()
     write(progress_fd, _count(last))
