@@ -267,7 +267,7 @@ class Run:
             raise self._failure
         if stuck := [thread.name for thread in threads if thread.is_alive()]:
             raise EnvironmentFailedError(
-                f"{', '.join(stuck)} did not end within {_PATIENCE_S:g} s: an environment does not return from a step"
+                f"{', '.join(stuck)} did not end within {_PATIENCE_S:g} s: an environment does not return"
             )
         return self.progress()
 
