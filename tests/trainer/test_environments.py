@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from cgratio.trainer.acting import ActorLoop, RandomPolicy
+from cgratio.trainer.bodies import MLP
 from cgratio.trainer.config import TrainerConfig, TrainerError
 from cgratio.trainer.environments import EndlessEnvironments, EnvPoolEnvironments, describe
 
@@ -12,7 +15,9 @@ def test_the_call_that_only_resets_is_no_sample():
     # Case A1: 600 step calls of 8 environments, each sixth of which resets.
     environments = EnvPoolEnvironments(CARTPOLE, max_episode_steps=5)
     policy = _AlwaysLeft(environments.facts, batch=8, seed=0)
-    loop = ActorLoop(config=CARTPOLE, environments=environments, policy=policy, store=None, allowance=None)
+    loop = ActorLoop(
+        actors=8, environments=environments, policy=policy, writer=None, arrange=MLP.arrange, clips=False
+    )
     loop.turn()  # the first observations: nothing was stepped yet
     assert loop.samples == 0
     for _ in range(600):
@@ -82,3 +87,33 @@ def test_endless_environments_hand_out_every_lane_in_turn_and_never_wait():
         fresh += outcomes.fresh.tolist()
     assert ids == [*range(6)] * 4
     assert fresh == [True] * 6 + [False] * 18  # each lane's first row ends no transition
+
+
+def test_rewards_are_learned_from_clipped_and_reported_whole():
+    environments = _Rich()
+    writer = _Listener()
+    policy = RandomPolicy(environments.facts, batch=2, seed=0)
+    loop = ActorLoop(
+        actors=2, environments=environments, policy=policy, writer=writer, arrange=MLP.arrange, clips=True
+    )
+    loop.turn()
+    assert writer.rewards.tolist() == [1.0, -1.0]
+    assert loop.returns.recent_mean() == pytest.approx((7 - 5) / 2)
+
+
+class _Rich(EndlessEnvironments):
+    """Pays 7 and -5, and ends."""
+
+    def __init__(self):
+        super().__init__(TrainerConfig(environment="CartPole-v1", network="mlp", actors=2, inference_batch=2))
+
+    def receive(self):
+        paid = np.array([7, -5], np.float32)
+        yes, no = np.ones(2, bool), np.zeros(2, bool)
+        return replace(super().receive(), rewards=paid, fresh=no, terminated=yes)
+
+
+class _Listener:
+    def record(self, outcomes, decisions, *, clock):
+        self.rewards = outcomes.rewards
+        return len(outcomes.ids)

@@ -1,59 +1,80 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from torch.nn import functional
 
-from cgratio.trainer.networks import MLP, NatureCNN
+from cgratio.trainer import networks
+from cgratio.trainer.config import TrainerConfig
+from cgratio.trainer.environments import EnvironmentFacts
+from cgratio.trainer.networks import LSTM, ActorCritic, Context, Dueling
 
-
-def as_published(body, pixels):
-    """The same network with its first layer as the paper writes it: 8x8 filters with stride 4."""
-    channels = pixels.shape[1]
-    # Each of the 2x2 taps holds a 4x4 block: (out, channel, row, column, tap row, tap column).
-    taps = body.first.weight.reshape(32, channels, 4, 4, 2, 2).permute(0, 1, 4, 2, 5, 3)
-    filters = taps.reshape(32, channels, 8, 8) / 256
-    x = functional.relu(
-        functional.conv2d(torch.from_numpy(pixels).float(), filters, body.first.bias, stride=4)
-    )
-    x = functional.relu(body.third(functional.relu(body.second(x))))
-    return functional.relu(body.dense(x.flatten(1)))
+FACTS = EnvironmentFacts(shape=(5,), dtype=np.dtype(np.float32), actions=3, frame_skip=1, is_atari=False)
 
 
-@settings(deadline=None, max_examples=15)
-@given(
-    height=st.integers(36, 90), width=st.integers(36, 90), channels=st.integers(1, 4), seed=st.integers(0, 99)
-)
-def test_the_arranged_network_is_the_published_one(height, width, channels, seed):
-    torch.manual_seed(seed)
-    pixels = np.random.default_rng(seed).integers(0, 256, (2, channels, height, width), dtype=np.uint8)
-    arranged = NatureCNN.arrange(pixels)
-    body = NatureCNN(arranged.shape[1:])
-    torch.testing.assert_close(
-        body(torch.from_numpy(arranged)), as_published(body, pixels), rtol=1e-4, atol=1e-4
+def context(*, batch, steps, units, first=None):
+    torch.manual_seed(1)
+    if first is None:
+        first = torch.zeros((batch, steps), dtype=torch.bool)
+    return Context(
+        torch.randint(0, 3, (batch, steps)), torch.randn(batch, steps), first, torch.randn(batch, 2 * units)
     )
 
 
-def test_parameters_are_as_many_as_the_papers_network_has():
-    body = NatureCNN(NatureCNN.arrange(np.zeros((1, 4, 84, 84), np.uint8)).shape[1:])
-    assert sum(weights.numel() for weights in body.parameters()) == 8_224 + 32_832 + 36_928 + 1_606_144
+def test_the_core_is_torchs_lstm_cell_over_features_last_action_and_reward():
+    torch.manual_seed(0)
+    core, features, seen = (
+        LSTM(5, actions=3, units=4),
+        torch.randn(2, 6, 5),
+        context(batch=2, steps=6, units=4),
+    )
+    cell = torch.nn.LSTMCell(5 + 3 + 1, 4)
+    with torch.no_grad():
+        cell.weight_ih.copy_(core.inputs.weight)
+        cell.bias_ih.copy_(core.inputs.bias)
+        cell.weight_hh.copy_(core.recurrent.weight)
+        cell.bias_hh.zero_()
+    hidden, memory = seen.state.chunk(2, dim=-1)
+    outputs, last = core(features, seen)
+    for step in range(6):
+        one_hot = torch.nn.functional.one_hot(seen.actions[:, step], 3)
+        inputs = torch.cat([features[:, step], one_hot, seen.rewards[:, step, None]], dim=-1)
+        hidden, memory = cell(inputs, (hidden, memory))
+        torch.testing.assert_close(outputs[:, step], hidden)
+    torch.testing.assert_close(last, torch.cat([hidden, memory], dim=-1))
 
 
-def test_arranging_leaves_the_original_and_its_values_alone():
-    pixels = np.arange(2 * 4 * 8 * 8, dtype=np.uint16).astype(np.uint8).reshape(2, 4, 8, 8)
-    before = pixels.copy()
-    arranged = NatureCNN.arrange(pixels)
-    assert arranged.shape == (2, 2, 2, 64)
-    assert (pixels == before).all()
-    for channel in range(4):
-        for row in range(8):
-            for column in range(8):
-                place = channel * 16 + row % 4 * 4 + column % 4
-                assert (arranged[:, row // 4, column // 4, place] == pixels[:, channel, row, column]).all()
+def test_nothing_passes_the_first_step_of_an_episode():
+    core, features = LSTM(5, actions=3, units=4), torch.randn(1, 6, 5)
+    first = torch.tensor([[False, False, False, True, False, False]])
+    one = context(batch=1, steps=6, units=4, first=first)
+    other = one._replace(
+        actions=(one.actions + 1) % 3 * ~first + one.actions * first,
+        rewards=one.rewards + 1,
+        state=one.state + 1,
+    )
+    # After the first step the two differ only by what came before it, and by its own last action and reward.
+    other.actions[:, 4:], other.rewards[:, 4:] = one.actions[:, 4:], one.rewards[:, 4:]
+    (before, _), (after, _) = core(features, one), core(features, other)
+    assert not torch.allclose(before[:, :3], after[:, :3])
+    torch.testing.assert_close(before[:, 3:], after[:, 3:])
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
-def test_an_mlp_reads_vectors_of_any_type(dtype):
-    body = MLP((3, 2))
-    assert body(torch.from_numpy(np.ones((5, 3, 2), dtype))).shape == (5, 64)
+def test_step_by_step_is_the_whole_sequence():
+    config = TrainerConfig(network="mlp", lstm=4)
+    network = networks.build(config, FACTS, heads=ActorCritic)
+    observations, seen = torch.randn(2, 7, 5), context(batch=2, steps=7, units=4)
+    whole = network(observations, seen)
+    state = seen.state
+    for step in range(7):
+        columns = (column[:, step : step + 1] for column in seen[:3])
+        part = network(observations[:, step : step + 1], Context(*columns, state=state))
+        state = part.state
+        torch.testing.assert_close(part.choices[:, 0], whole.choices[:, step])
+        torch.testing.assert_close(part.values[:, 0], whole.values[:, step])
+    torch.testing.assert_close(state, whole.state)
+
+
+@pytest.mark.parametrize("lstm", [0, 4])
+def test_a_dueling_network_values_a_state_by_its_best_action(lstm):
+    network = networks.build(TrainerConfig(network="mlp", lstm=lstm), FACTS, heads=Dueling)
+    outputs = network(torch.randn(2, 3, 5), context(batch=2, steps=3, units=4))
+    torch.testing.assert_close(outputs.values, outputs.choices.max(-1).values)

@@ -6,13 +6,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cgratio.trainer.clock import StageClock
-from cgratio.trainer.config import TrainerConfig
 from cgratio.trainer.environments import EnvironmentFacts, Outcomes
-from cgratio.trainer.unrolls import ClosedError, Decisions, UnrollStore
+from cgratio.trainer.unrolls import (
+    ClosedError,
+    Decisions,
+    UnrollLayout,
+    UnrollMemory,
+    UnrollQueue,
+    UnrollWriter,
+)
 
 FACTS = EnvironmentFacts(shape=(2,), dtype=np.dtype(np.float32), actions=3, frame_skip=1, is_atari=False)
 DISCOUNT = 0.9
 CLOCK = StageClock("transfer", "backpressure")
+BATCH = 5
 
 
 class Stream:
@@ -43,6 +50,8 @@ class Stream:
             actions=self.random.integers(0, 3, rows, dtype=np.int32),
             logits=self.random.normal(size=(rows, 3)).astype(np.float32),
             values=self.random.normal(size=rows).astype(np.float32),
+            states=self.random.normal(size=(rows, 2)).astype(np.float32),
+            last_actions=self.random.integers(0, 3, rows, dtype=np.int32),
             version=version,
         )
 
@@ -70,69 +79,85 @@ class Bookkeeper:
                 "action": decisions.actions[row],
                 "logits": decisions.logits[row],
                 "version": decisions.version,
+                "first": outcomes.fresh[row],
+                "last_action": decisions.last_actions[row],
+                "last_reward": outcomes.rewards[row],
+                "state": decisions.states[row],
             }
 
 
-@settings(deadline=None, max_examples=60)
+def joined(layout, *, actors, spare=2 * BATCH, batch=BATCH):
+    """A writer of all actors, and the queue it writes for."""
+    memory = UnrollMemory(layout, actors + spare, FACTS)
+    unrolls = UnrollQueue(memory, batch=batch, taken=actors)
+    return UnrollWriter(memory=memory, consumer=unrolls, slots=range(actors), discount=DISCOUNT), unrolls
+
+
+@settings(deadline=None, max_examples=80)
 @given(
     seed=st.integers(0, 2**32 - 1),
     actors=st.integers(1, 5),
-    length=st.integers(1, 6),
+    stride=st.integers(1, 6),
+    overlap=st.integers(0, 9),
     end_probability=st.sampled_from([0.0, 0.2, 0.6]),
 )
-def test_every_transition_is_in_one_unroll_of_its_own_environment(seed, actors, length, end_probability):
+def test_every_transition_is_taught_in_one_unroll_of_its_own_environment(
+    seed, actors, stride, overlap, end_probability
+):
     random = np.random.default_rng(seed)
-    config = TrainerConfig(
-        # So large a batch that the spare slots never run out, since here nobody takes while records are made.
-        actors=actors,
-        unroll_length=length,
-        learner_batch=5,
-        discount=DISCOUNT,
-        inference_batch=1,
+    length = stride + overlap
+    writer, unrolls = joined(
+        UnrollLayout(length=length, overlap=overlap, logits=True, state_size=2), actors=actors
     )
-    store = UnrollStore(config, FACTS)
     stream, book = Stream(random, actors=actors, end_probability=end_probability), Bookkeeper(actors)
     used = [0] * actors
     finished = 0
+
+    def full(done):
+        return max(0, (len(done) - overlap) // stride)
+
     for turn in range(60):
         ids = random.permutation(actors)[: random.integers(1, actors + 1)]
         outcomes, decisions = stream.outcomes(ids), stream.decisions(len(ids), turn)
-        before = [len(done) // length for done in book.transitions]
+        before = sum(full(done) for done in book.transitions)
         book.add(outcomes, decisions)
-        samples = store.record(outcomes, decisions, clock=CLOCK)
+        samples = writer.record(outcomes, decisions, clock=CLOCK)
         assert samples == (~outcomes.fresh).sum()
-        finished += sum(len(done) // length for done in book.transitions) - sum(before)
-        while finished >= 5:
-            finished -= 5
-            batch = store.take()
-            for row, actor in enumerate(batch.environments):
-                expected = book.transitions[actor][used[actor] : used[actor] + length]
-                used[actor] += length
-                assert len(expected) == length
-                for step, transition in enumerate(expected):
-                    np.testing.assert_array_equal(batch.observations[row, step], transition["observation"])
-                    np.testing.assert_array_equal(batch.logits[row, step], transition["logits"])
-                    assert batch.actions[row, step] == transition["action"]
-                    assert batch.versions[row, step] == transition["version"]
-                    assert batch.rewards[row, step] == pytest.approx(transition["reward"], rel=1e-6)
-                    assert batch.discounts[row, step] == pytest.approx(transition["discount"])
-                np.testing.assert_array_equal(batch.observations[row, -1], expected[-1]["next"])
+        finished += sum(full(done) for done in book.transitions) - before
+        while finished >= BATCH:
+            finished -= BATCH
+            check(unrolls.take(), book, used, length=length, stride=stride)
 
 
-def test_rewards_are_clipped_where_asked():
-    config = TrainerConfig(actors=1, unroll_length=1, learner_batch=1, inference_batch=1, clip_rewards=True)
-    store = UnrollStore(config, FACTS)
-    random = np.random.default_rng(0)
-    stream = Stream(random, actors=1, end_probability=0.0)
-    for _ in range(2):
-        outcomes = stream.outcomes(np.array([0]))
-        outcomes.rewards[:] = 7.0
-        store.record(outcomes, stream.decisions(1, 0), clock=CLOCK)
-    assert store.take().rewards.item() == 1.0
+def check(batch, book, used, *, length, stride):
+    """Compares a batch with the book, and marks in `used` how far each actor has been taught."""
+    for row, actor in enumerate(batch.actors):
+        expected = book.transitions[actor][used[actor] : used[actor] + length]
+        used[actor] += stride
+        assert len(expected) == length
+        np.testing.assert_array_equal(batch.states[row], expected[0]["state"])
+        for step, transition in enumerate(expected):
+            np.testing.assert_array_equal(batch.observations[row, step], transition["observation"])
+            np.testing.assert_array_equal(batch.logits[row, step], transition["logits"])
+            assert batch.actions[row, step] == transition["action"]
+            assert batch.versions[row, step] == transition["version"]
+            assert batch.first[row, step] == transition["first"]
+            assert batch.last_actions[row, step] == transition["last_action"]
+            assert batch.last_rewards[row, step] == transition["last_reward"]
+            assert batch.rewards[row, step] == pytest.approx(transition["reward"], rel=1e-6)
+            assert batch.discounts[row, step] == pytest.approx(transition["discount"])
+        np.testing.assert_array_equal(batch.observations[row, -1], expected[-1]["next"])
 
 
-def test_a_closed_store_wakes_whoever_waits():
-    store = UnrollStore(TrainerConfig(actors=1, inference_batch=1), FACTS)
-    store.close()
+def test_a_closed_queue_wakes_whoever_waits():
+    _, unrolls = joined(UnrollLayout(length=2), actors=1)
+    unrolls.close()
     with pytest.raises(ClosedError):
-        store.take()
+        unrolls.take()
+
+
+def test_what_no_core_reads_takes_no_memory():
+    memory = UnrollMemory(UnrollLayout(length=3), 2, FACTS)
+    batch = memory.gather([0, 1])
+    assert memory.states is memory.first is memory.logits is None
+    assert batch.states is batch.first is batch.last_actions is batch.last_rewards is batch.logits is None

@@ -3,26 +3,50 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cgratio.cli.output import INCONCLUSIVE, complain, refuse, say
-from cgratio.trainer.config import LEARNING, TrainerConfig, TrainerError
+from cgratio.trainer.config import (
+    ALGORITHMS,
+    INFERENCES,
+    NETWORKS,
+    EnvironmentFailedError,
+    TrainerConfig,
+    TrainerError,
+    either,
+    learning_settings,
+)
 
 if TYPE_CHECKING:
-    from cgratio.trainer.impala import Progress
+    from cgratio.trainer.run import Progress, Run
 
 MOST = 1_000_000
 MOST_THREADS = 1024
 
 
 def train(
-    environment: Annotated[str, typer.Argument(help="An envpool id.")] = "CartPole-v1",
+    environment: Annotated[
+        str,
+        typer.Argument(help="An envpool id, gymnasium:ID, or package.module:factory of a Gymnasium one."),
+    ] = "CartPole-v1",
+    algorithm: Annotated[str, typer.Option(help=f"{either(ALGORITHMS)}.")] = "impala",
     network: Annotated[
         str | None,
-        typer.Option(help=f"{' or '.join(LEARNING)}; chosen by the observations if not given."),
+        typer.Option(
+            help=f"{either(NETWORKS)}, or package.module:factory of your own; chosen by the observations if "
+            "not given."
+        ),
+    ] = None,
+    lstm: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=MOST, help="Units of a recurrent core, 0 for none; by the algorithm if not given."
+        ),
     ] = None,
     samples: Annotated[int, typer.Option(min=1, help="Learn from at least this many samples.")] = 1_000_000,
     until_return: Annotated[
@@ -32,6 +56,12 @@ def train(
     actor_threads: Annotated[
         int, typer.Option(min=1, max=MOST_THREADS, help="Threads that step environments.")
     ] = 1,
+    actor_groups: Annotated[
+        int, typer.Option(min=1, max=MOST_THREADS, help="Groups of actors with an inference loop each.")
+    ] = 1,
+    inference: Annotated[
+        str, typer.Option(help="central, batched on the device, or local, on the actors' own threads.")
+    ] = "central",
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     device_threads: Annotated[
         int, typer.Option(min=1, max=MOST_THREADS, help="Threads of an operator on the CPU.")
@@ -41,43 +71,76 @@ def train(
     inference_batch: Annotated[int | None, typer.Option(min=1, max=MOST)] = None,
     learning_rate: Annotated[float | None, typer.Option(help="By the network if not given.")] = None,
     discount: Annotated[float | None, typer.Option(min=0, max=1, help="By the network if not given.")] = None,
-    entropy_cost: Annotated[float | None, typer.Option(min=0, help="By the network if not given.")] = None,
+    entropy_cost: Annotated[
+        float | None, typer.Option(min=0, help="Of impala; by the network if not given.")
+    ] = None,
+    replay_ratio: Annotated[
+        float | None, typer.Option(help="Of r2d2: how often it learns from each transition.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0)] = 0,
 ) -> None:
     """Train, and print the return as it goes.
 
     Exits 3 when --until-return was not reached.
     """
-    if network is not None and network not in LEARNING:
-        refuse(f"--network {network}: there is no such network; use {' or '.join(LEARNING)}")
+    if network is not None and network not in NETWORKS and ":" not in network:
+        known = f"{', '.join(NETWORKS)} or package.module:factory"
+        refuse(f"--network {network}: there is no such network; use {known}")
+    for option, value, allowed in (
+        ("algorithm", algorithm, ALGORITHMS),
+        ("inference", inference, INFERENCES),
+        ("device", device, ("cpu", "cuda")),
+    ):
+        if value not in allowed:
+            refuse(f"--{option} {value}: it must be {either(allowed)}")
     if until_return is not None and not math.isfinite(until_return):
         refuse(f"--until-return {until_return}: no mean is that; give a number")
-    from cgratio.trainer.environments import describe
-    from cgratio.trainer.impala import Impala
+    sys.path.insert(0, str(Path.cwd()))  # factories of one's own are looked for here, as `python -m` does
+    run = _made(
+        environment,
+        network,
+        given={
+            "algorithm": algorithm,
+            "lstm": lstm,
+            "actors": actors,
+            "actor_threads": actor_threads,
+            "actor_groups": actor_groups,
+            "inference": inference,
+            "device": device,
+            "device_threads": device_threads,
+            "unroll_length": unroll_length,
+            "learner_batch": learner_batch,
+            "inference_batch": inference_batch,
+            "learning_rate": learning_rate,
+            "discount": discount,
+            "entropy_cost": entropy_cost,
+            "replay_ratio": replay_ratio,
+            "seed": seed,
+        },
+    )
+    printer = _Printer(until_return=until_return)
+    try:
+        last = run.run(until=printer.look, learn_samples=samples)
+    except EnvironmentFailedError as error:
+        refuse(str(error))
+    finally:
+        run.close()
+    printer.line(last)
+    if until_return is not None and not printer.reached(last):
+        complain(f"a mean return of {until_return:g} was not reached", what="inconclusive")
+        raise typer.Exit(INCONCLUSIVE)
 
-    settings: dict[str, Any] = {
-        "learning_rate": learning_rate,
-        "discount": discount,
-        "entropy_cost": entropy_cost,
-    }
-    given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
+
+def _made(environment: str, network: str | None, *, given: dict[str, Any]) -> Run:
+    """Makes the run, or says in one line why it cannot be."""
+    from cgratio.trainer.environments import describe
+    from cgratio.trainer.run import Run
+
+    said = {name: value for name, value in given.items() if value is not None}
     try:
         chosen = network or ("nature_cnn" if len(describe(environment).shape) == 3 else "mlp")
-        run = Impala(
-            TrainerConfig(
-                environment=environment,
-                network=chosen,
-                actors=actors,
-                actor_threads=actor_threads,
-                device=device,
-                device_threads=device_threads,
-                unroll_length=unroll_length,
-                learner_batch=learner_batch,
-                inference_batch=inference_batch,
-                seed=seed,
-                **(LEARNING.get(chosen, {}) | given),
-            )
-        )
+        settings = learning_settings(given["algorithm"], chosen) | said
+        return Run(TrainerConfig(environment=environment, network=chosen, **settings))
     except TrainerError as error:
         refuse(str(error))
     except ImportError as error:  # some of envpool's families want libraries of the host
@@ -86,13 +149,6 @@ def train(
         if isinstance(error, RuntimeError) and "memory" not in str(error):
             raise
         refuse("there is not enough memory; use fewer actors, shorter unrolls or a smaller batch")
-    printer = _Printer(until_return=until_return)
-    last = run.run(until=printer.look, learn_samples=samples)
-    run.close()
-    printer.line(last)
-    if until_return is not None and not printer.reached(last):
-        complain(f"a mean return of {until_return:g} was not reached", what="inconclusive")
-        raise typer.Exit(INCONCLUSIVE)
 
 
 class _Printer:

@@ -10,11 +10,13 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
+from cgratio.trainer.algorithm import Algorithm
 from cgratio.trainer.clock import Allowance, StageClock
-from cgratio.trainer.config import TrainerConfig
 from cgratio.trainer.environments import EnvironmentFacts, Environments, Outcomes
-from cgratio.trainer.unrolls import Decisions, UnrollStore
+from cgratio.trainer.networks import Context
+from cgratio.trainer.unrolls import Decisions, UnrollWriter
 from cgratio.trainer.weights import SharedWeights
 
 
@@ -27,40 +29,88 @@ class Policy(Protocol):
 
 
 class NetworkPolicy:
-    """Inference on the accelerator, with the newest weights that the learner has published."""
+    """Inference by a network, with the newest weights that the learner has published."""
 
-    def __init__(self, weights: SharedWeights, *, seed: int) -> None:
+    def __init__(self, *, weights: SharedWeights, algorithm: Algorithm, actors: range, seed: int) -> None:
+        """Makes a network of its own.
+
+        Args:
+            weights: of the learner.
+            algorithm: that chooses.
+            actors: the group's numbers in the run.
+            seed: of the choices.
+        """
         self._weights = weights
+        self._algorithm = algorithm
         self._network = weights.inference_copy()
         self._device = next(self._network.parameters()).device
         self._version = -1
         self._random = torch.Generator(device=self._device).manual_seed(seed)
+        self._actors = np.array(actors, dtype=np.int32)
+        self._last_actions = np.zeros(len(actors), dtype=np.int32)
+        self._states = torch.zeros((len(actors), self._network.state_size), device=self._device)
 
     @torch.inference_mode()
     def decide(self, outcomes: Outcomes) -> Decisions:
         """See `Policy.decide`."""
         self._version = self._weights.refresh(self._network, self._version)
-        observations = torch.from_numpy(outcomes.observations).to(self._device, non_blocking=True)
-        logits, values = self._network(observations)
-        # Gumbel's trick: the argmax of logits plus Gumbel noise is a sample of the softmax.
-        noise = torch.empty_like(logits).exponential_(generator=self._random).log_().neg_()
-        actions = (logits + noise).argmax(dim=-1).to(torch.int32)
-        return Decisions(
-            actions=actions.cpu().numpy(),
-            logits=logits.cpu().numpy(),
-            values=values.cpu().numpy(),
+        observations = self._moved(outcomes.observations)
+        context = self._context(outcomes) if self._network.state_size else None
+        outputs = self._network(observations.unsqueeze(1), context)
+        choice = self._algorithm.choose(outputs, actors=self._actors[outcomes.ids], random=self._random)
+        actions = choice.actions.cpu().numpy()
+        decisions = Decisions(
+            actions=actions,
+            values=choice.values.cpu().numpy(),
+            logits=None if choice.logits is None else choice.logits.cpu().numpy(),
+            states=None if context is None else context.state.cpu().numpy(),
+            last_actions=None if context is None else self._last_actions[outcomes.ids],
             version=self._version,
         )
+        if outputs.state is not None:
+            self._states[self._moved(outcomes.ids).long()] = outputs.state
+            self._last_actions[outcomes.ids] = actions
+        return decisions
+
+    def _context(self, outcomes: Outcomes) -> Context:
+        return Context(
+            actions=self._moved(self._last_actions[outcomes.ids].astype(np.int64)).unsqueeze(1),
+            rewards=self._moved(outcomes.rewards).unsqueeze(1),
+            first=self._moved(outcomes.fresh).unsqueeze(1),
+            state=self._states[self._moved(outcomes.ids).long()],
+        )
+
+    def _moved(self, array: NDArray[Any]) -> Tensor:
+        return torch.from_numpy(array).to(self._device, non_blocking=True)
 
 
 class RandomPolicy:
     """Uniform actions at no cost: an accelerator that never makes the environments wait."""
 
-    def __init__(self, facts: EnvironmentFacts, *, batch: int, seed: int) -> None:
+    def __init__(
+        self,
+        facts: EnvironmentFacts,
+        *,
+        batch: int,
+        seed: int,
+        state_size: int = 0,
+        version: Callable[[], int] = lambda: 0,
+    ) -> None:
+        """Draws actions for some time ahead.
+
+        Args:
+            facts: of the environment.
+            batch: the most rows of one decision.
+            seed: of the actions.
+            state_size: of a recurrent core whose states are written down, all 0.
+            version: of the learner, which the actions are said to come from.
+        """
         random = np.random.default_rng(seed)
         self._actions = random.integers(0, facts.actions, (1024, batch), dtype=np.int32)
         self._logits = np.zeros((batch, facts.actions), dtype=np.float32)
         self._values = np.zeros(batch, dtype=np.float32)
+        self._states = np.zeros((batch, state_size), dtype=np.float32)
+        self._version = version
         self._turn = 0
 
     def decide(self, outcomes: Outcomes) -> Decisions:
@@ -71,7 +121,9 @@ class RandomPolicy:
             actions=self._actions[self._turn, :rows],
             logits=self._logits[:rows],
             values=self._values[:rows],
-            version=0,
+            states=self._states[:rows],
+            last_actions=self._actions[self._turn - 1, :rows],
+            version=self._version(),
         )
 
 
@@ -105,35 +157,40 @@ class EpisodeReturns:
 
 
 class ActorLoop:
-    """Drives the environments; one turn is one batch, and nothing is done per environment."""
+    """Drives the environments; one turn is one batch, and nothing is done per environment.
+
+    Attributes:
+        allowance: of the device's time, if it is not all granted.
+    """
 
     def __init__(
         self,
         *,
-        config: TrainerConfig,
+        actors: int,
         environments: Environments,
         policy: Policy,
-        store: UnrollStore | None,
-        allowance: Allowance | None,
-        arrange: Callable[[NDArray[Any]], NDArray[Any]] | None = None,
+        writer: UnrollWriter | None,
+        arrange: Callable[[NDArray[Any]], NDArray[Any]],
+        clips: bool,
     ) -> None:
         """Joins the parts.
 
         Args:
-            config: of the run.
+            actors: in this group.
             environments: to drive.
             policy: to decide.
-            store: for unrolls; without one nothing is learned (the supply side alone).
-            allowance: of the device's time, if it is not all granted.
-            arrange: the network's rearrangement of observations, if it has one.
+            writer: of unrolls; without one nothing is learned (the supply side alone).
+            arrange: the network's rearrangement of observations.
+            clips: whether rewards are clipped to [-1, 1] before they are learned from.
         """
         self._environments = environments
         self._policy = policy
-        self._store = store
-        self._allowance = allowance
+        self._writer = writer
         self._arrange = arrange
+        self._clips = clips
+        self.allowance: Allowance | None = None
         self.clock = StageClock("wait_batch", "inference", "transfer", "backpressure")
-        self.returns = EpisodeReturns(config.actors)
+        self.returns = EpisodeReturns(actors)
         self.samples = 0
         self.batches = 0
 
@@ -143,18 +200,21 @@ class ActorLoop:
         clock.enter("wait_batch")
         outcomes = self._environments.receive()
         clock.enter("transfer")
-        if self._arrange:
-            outcomes = replace(outcomes, observations=self._arrange(outcomes.observations))
+        seen = replace(
+            outcomes,
+            observations=self._arrange(outcomes.observations),
+            rewards=outcomes.rewards.clip(-1, 1) if self._clips else outcomes.rewards,
+        )
         clock.enter("inference")
-        decisions = self._policy.decide(outcomes)
-        if self._allowance:
-            self._allowance.settle()
+        decisions = self._policy.decide(seen)
+        if self.allowance:
+            self.allowance.settle()
         clock.enter("transfer")
         # Actions go out first: the environments step while the records are written.
         self._environments.send(decisions.actions, outcomes.ids)
         self.returns.add(outcomes)
-        if self._store:
-            samples = self._store.record(outcomes, decisions, clock=clock)
+        if self._writer:
+            samples = self._writer.record(seen, decisions, clock=clock)
         else:
             samples = int((~outcomes.fresh).sum())
         self.samples += samples

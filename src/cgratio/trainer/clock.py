@@ -42,38 +42,50 @@ class StageClock:
         return seconds
 
 
-def thread_cpu_s(threads: Iterable[int]) -> float:
-    """Processor time that threads of this process have used, in seconds; an ended thread counts 0.
+_SCHEDULER_TIME, _PER_THREAD = 2, 4
 
-    The clock id of a thread is built as the kernel does it (include/linux/posix-timers_types.h:
-    the inverted id, shifted by three, with the per-thread and the scheduler-time bits set).
+
+def thread_cpu_s(threads: Iterable[int]) -> float:
+    """Processor time that threads of this process have used, in seconds; an ended thread counts 0."""
+    return sum(_task_cpu_s(thread, kind=_SCHEDULER_TIME | _PER_THREAD) for thread in threads)
+
+
+def process_cpu_s(processes: Iterable[int]) -> float:
+    """Processor time that all threads of processes have used, in seconds; an ended process counts 0."""
+    return sum(_task_cpu_s(process, kind=_SCHEDULER_TIME) for process in processes)
+
+
+def _task_cpu_s(task: int, *, kind: int) -> float:
+    """Reads a task's own clock.
+
+    Its id is built as the kernel does it (include/linux/posix-timers_types.h): the inverted id of the task,
+    shifted by three, and the kind.
     """
-    total = 0.0
-    for thread in threads:
-        try:
-            total += time.clock_gettime((~thread << 3) | 6)
-        except OSError:
-            continue
-    return total
+    try:
+        return time.clock_gettime((~task << 3) | kind)
+    except OSError:
+        return 0.0
 
 
 class ProcessorTime:
-    """Splits the processor time of this process between environments and everything else.
+    """Splits the processor time of a run between the actors' side and everything else.
 
-    Everything else is inference, learner and the loop that feeds them: the device side of a run whose
-    accelerator is a set of CPUs.
+    The actors' side steps environments, and with local inference infers. Everything else is inference,
+    learner and the loop that feeds them: the device side of a run whose accelerator is a set of CPUs.
     """
 
-    def __init__(self, environment_threads: frozenset[int]) -> None:
-        self._threads = environment_threads
+    def __init__(self, threads: frozenset[int], processes: frozenset[int] = frozenset()) -> None:
+        """Takes the threads of this process, and the processes, of the actors' side."""
+        self._threads = threads
+        self._processes = processes
 
-    def environments_s(self) -> float:
-        """Of the threads that step environments."""
-        return thread_cpu_s(self._threads)
+    def actors_s(self) -> float:
+        """Of the actors' side."""
+        return thread_cpu_s(self._threads) + process_cpu_s(self._processes)
 
     def device_s(self) -> float:
-        """Of all other threads."""
-        return time.process_time() - self.environments_s()
+        """Of all other threads of this process."""
+        return time.process_time() - thread_cpu_s(self._threads)
 
 
 class Allowance:

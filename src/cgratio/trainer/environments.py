@@ -1,13 +1,15 @@
 """Environments behind one small door: receive a batch of outcomes, send a batch of actions.
 
-envpool steps its environments in threads of its own and hands over whichever finish first. After an episode
-ends, its next call only resets: that call is no sample, and `Outcomes.fresh` marks it.
+envpool steps its environments in threads of its own and hands over whichever finish first; the workers of
+`gymnasium_environments` do so for all others. After an episode ends, its next call only resets: that call is
+no sample, and `Outcomes.fresh` marks it.
 """
 
 from __future__ import annotations
 
 import difflib
 import warnings
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -62,7 +64,8 @@ class Environments(Protocol):
 
     facts: EnvironmentFacts
     count: int  # instances that exist
-    threads: frozenset[int]  # kernel ids of the threads that step them
+    threads: frozenset[int]  # kernel ids of the threads of this process that step them
+    processes: frozenset[int]  # ids of the processes that step them
 
     def receive(self) -> Outcomes:
         """Waits for the next batch of environments to finish their step."""
@@ -100,6 +103,7 @@ class EnvPoolEnvironments:
             **options,
         )
         self.threads = thread_ids() - before
+        self.processes: frozenset[int] = frozenset()
         self.facts = _facts(self._pool, config.environment)
         self.count = len(self._pool)
         self._ended = np.ones(
@@ -140,20 +144,21 @@ class EndlessEnvironments:
     """
 
     threads: frozenset[int] = frozenset()
+    processes: frozenset[int] = frozenset()
 
     def __init__(self, config: TrainerConfig, *, recorded: int = 8) -> None:
         """Records batches from the real environment, then closes it."""
         # As many as one inference takes: more would only take longer to make.
-        source = EnvPoolEnvironments(replace(config, actors=config.batch, inference_batch=config.batch))
-        self.facts = source.facts
+        few = replace(config, actors=config.batch, inference_batch=config.batch)
         random = np.random.default_rng(config.seed)
         self._batches = []
-        for _ in range(recorded):
-            outcomes = source.receive()
-            self._batches.append(np.array(outcomes.observations))
-            actions = random.integers(0, self.facts.actions, len(outcomes.ids), dtype=np.int32)
-            source.send(actions, outcomes.ids)
-        source.close()
+        with closing(make_environments(few)) as source:
+            self.facts = source.facts
+            for _ in range(recorded):
+                outcomes = source.receive()
+                self._batches.append(np.array(outcomes.observations))
+                actions = random.integers(0, self.facts.actions, len(outcomes.ids), dtype=np.int32)
+                source.send(actions, outcomes.ids)
         self._size = config.batch
         self.count = config.actors  # lanes: each stands for one instance
         self._lanes = np.arange(config.actors, dtype=np.int32)
@@ -181,12 +186,29 @@ class EndlessEnvironments:
         """See `Environments.close`."""
 
 
+def make_environments(config: TrainerConfig) -> Environments:
+    """Makes and resets the environments of one group: envpool's, or any others in processes of their own.
+
+    Raises:
+        TrainerError: they do not exist or have no discrete actions.
+    """
+    if ":" in config.environment:
+        from cgratio.trainer.gymnasium_environments import GymnasiumEnvironments  # it knows this module
+
+        return GymnasiumEnvironments(config)
+    return EnvPoolEnvironments(config)
+
+
 def describe(environment: str) -> EnvironmentFacts:
     """Makes one instance to learn what the environment is.
 
     Raises:
         TrainerError: it does not exist (near names are suggested) or has no discrete actions.
     """
+    if ":" in environment:
+        from cgratio.trainer import gymnasium_environments  # it knows this module
+
+        return gymnasium_environments.describe(environment)
     pool = _make(environment, num_envs=1, batch_size=1, num_threads=1, seed=0)
     facts = _facts(pool, environment)
     pool.close()

@@ -1,91 +1,106 @@
-"""The learner: one IMPALA update from a batch of unrolls (Espeholt et al. 2018, section 4.2)."""
+"""The learner: takes batches of unrolls, descends on the algorithm's loss, publishes the weights."""
 
 from __future__ import annotations
 
-import torch
-from torch.nn import functional
+from typing import Protocol
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from cgratio.trainer.algorithm import Algorithm
 from cgratio.trainer.clock import Allowance, StageClock
 from cgratio.trainer.config import TrainerConfig
 from cgratio.trainer.optimiser import Adam
-from cgratio.trainer.unrolls import UnrollBatch, UnrollStore
-from cgratio.trainer.vtrace import vtrace
+from cgratio.trainer.unrolls import Consumer, UnrollBatch
 from cgratio.trainer.weights import SharedWeights
 
 
-class Learner:
-    """Takes unrolls, computes V-trace and the loss, updates and publishes the weights."""
+class Update(Protocol):
+    """What one update does."""
 
-    def __init__(
-        self,
-        *,
-        config: TrainerConfig,
-        weights: SharedWeights,
-        store: UnrollStore,
-        allowance: Allowance | None,
-    ) -> None:
+    @property
+    def version(self) -> int:
+        """Updates so far."""
+        ...
+
+    def __call__(self, batch: UnrollBatch, /) -> NDArray[np.float32] | None:
+        """Learns from a batch; returns the priorities of its unrolls, if it knows any."""
+        ...
+
+
+class GradientStep:
+    """One step of gradient descent."""
+
+    def __init__(self, *, config: TrainerConfig, algorithm: Algorithm, weights: SharedWeights) -> None:
         self._config = config
+        self._algorithm = algorithm
         self._weights = weights
-        self._store = store
-        self._allowance = allowance
         self._device = next(weights.network.parameters()).device
         self._optimiser = Adam(weights.network.parameters(), learning_rate=config.learning_rate)
+        algorithm.updated(weights.network, updates=0)
+
+    @property
+    def version(self) -> int:
+        """See `Update`."""
+        return self._weights.version
+
+    def __call__(self, batch: UnrollBatch, /) -> NDArray[np.float32] | None:
+        """See `Update`."""
+        network = self._weights.network
+        with torch.autocast(self._device.type, torch.bfloat16, enabled=self._weights.precision == "bf16"):
+            loss = self._algorithm.loss(network, batch.to(self._device))
+        loss.total.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(network.parameters(), self._config.max_gradient_norm)
+        with self._weights.writing():
+            self._optimiser.step()
+        self._algorithm.updated(network, updates=self._weights.version)
+        return loss.priorities
+
+
+class Learner:
+    """The loop around the updates, and what it counts.
+
+    Attributes:
+        samples: transitions learned from, each as often as it was.
+        lag_sum, lag_max: updates between acting and learning, over these samples.
+    """
+
+    def __init__(
+        self, *, update: Update, consumer: Consumer, allowance: Allowance | None, overlap: int = 0
+    ) -> None:
+        """Joins the parts.
+
+        Args:
+            update: what to do with a batch.
+            consumer: where batches come from.
+            allowance: of the device's time, if it is not all granted.
+            overlap: transitions of each unroll that the one before has taught already.
+        """
+        self._update = update
+        self._consumer = consumer
+        self._allowance = allowance
+        self._overlap = overlap
         self.clock = StageClock("learner", "wait_data")
         self.samples = 0
-        self.lag_sum = 0.0  # over samples
+        self.lag_sum = 0.0
         self.lag_max = 0
 
     @property
     def updates(self) -> int:
         """Updates done so far."""
-        return self._weights.version
+        return self._update.version
 
     def turn(self) -> None:
         """Waits for a batch and learns from it."""
         self.clock.enter("wait_data")
-        batch = self._store.take()
+        batch = self._consumer.take()
         self.clock.enter("learner")
-        lags = self._weights.version - batch.versions
-        self.update(batch)
+        lags = self._update.version - batch.versions[:, self._overlap :]
+        priorities = self._update(batch)
+        self._consumer.learned(batch, priorities)
         if self._allowance:
             self._allowance.settle()
         self.samples += lags.size
         self.lag_sum += float(lags.sum())
         self.lag_max = max(self.lag_max, int(lags.max()))
-
-    def update(self, batch: UnrollBatch) -> None:
-        """One step of gradient descent on policy, value and entropy loss."""
-        config = self._config
-        unrolls, steps = batch.actions.shape
-        observations = batch.observations.to(self._device, non_blocking=True)
-        actions, behaviour_logits, rewards, discounts = (
-            tensor.to(self._device, non_blocking=True)
-            for tensor in (batch.actions, batch.logits, batch.rewards, batch.discounts)
-        )
-        with torch.autocast(self._device.type, torch.bfloat16, enabled=self._weights.precision == "bf16"):
-            logits, values = self._weights.network(observations.flatten(0, 1))
-        logits = logits.unflatten(0, (unrolls, steps + 1))[:, :-1]
-        values = values.unflatten(0, (unrolls, steps + 1))
-
-        log_policy = functional.log_softmax(logits, dim=-1)
-        taken = actions.unsqueeze(-1)
-        log_target = log_policy.gather(-1, taken).squeeze(-1)
-        log_behaviour = functional.log_softmax(behaviour_logits, dim=-1).gather(-1, taken).squeeze(-1)
-        targets = vtrace(
-            log_rhos=(log_target - log_behaviour).detach(),
-            discounts=discounts,
-            rewards=rewards,
-            values=values[:, :-1].detach(),
-            bootstrap_value=values[:, -1].detach(),
-            rho_clip=config.rho_clip,
-            c_clip=config.c_clip,
-        )
-        policy_loss = -(targets.advantages * log_target).mean()
-        value_loss = 0.5 * (targets.values - values[:, :-1]).square().mean()
-        entropy = -(log_policy.exp() * log_policy).sum(-1).mean()
-        loss = policy_loss + config.value_cost * value_loss - config.entropy_cost * entropy
-
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self._weights.network.parameters(), config.max_gradient_norm)
-        with self._weights.writing():
-            self._optimiser.step()

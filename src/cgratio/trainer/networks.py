@@ -1,130 +1,161 @@
-"""Policy networks: a body in the device's fast precision, two small heads in float32."""
+"""Policy networks: body and recurrent core in the device's fast precision, small heads in float32.
+
+The heads stay in float32: behaviour and target probabilities are compared by V-trace, and bfloat16 logits
+would put its rounding into every importance weight.
+"""
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from cgratio.trainer.bodies import arrangement, build_body
 from cgratio.trainer.config import TrainerConfig, TrainerError
 from cgratio.trainer.environments import EnvironmentFacts
 
+_EXAMPLES = 2
 
-class ActorCritic(nn.Module):
-    """A policy and a value over one shared body.
 
-    Observations pass the body's `arrange` once, on arrival; inference and learner share what it returns.
+class Context(NamedTuple):
+    """What a recurrent core sees besides features; B sequences of T steps.
 
-    The heads stay in float32: behaviour and target probabilities are compared by V-trace, and bfloat16
-    logits would put its rounding into every importance weight.
+    Attributes:
+        actions: the one before each step, [B, T], int64. rewards: the one it brought, [B, T].
+        first: whether a step is the first of its episode, [B, T]: nothing came before it.
+        state: of the core before the first step, [B, state].
     """
 
-    def __init__(self, *, body: NatureCNN | MLP, actions: int) -> None:
+    actions: Tensor
+    rewards: Tensor
+    first: Tensor
+    state: Tensor
+
+
+class Outputs(NamedTuple):
+    """What a network says; float32.
+
+    Attributes:
+        choices: one number for each action, [B, T, actions]: logits, or action values.
+        values: of the observations, [B, T].
+        state: of the core after the last step, [B, state]; None without one.
+    """
+
+    choices: Tensor
+    values: Tensor
+    state: Tensor | None
+
+
+class PolicyNetwork(nn.Module):
+    """Body, core and heads.
+
+    Attributes:
+        state_size: numbers in the core's state; 0 without one.
+    """
+
+    def __init__(
+        self, *, body: nn.Module, features: int, units: int, heads: type[Heads], actions: int
+    ) -> None:
         super().__init__()
         self.body = body
-        self.policy = nn.Linear(body.features, actions)
-        self.value = nn.Linear(body.features, 1)
-        nn.init.orthogonal_(self.policy.weight, 0.01)
-        nn.init.orthogonal_(self.value.weight, 1.0)
-        nn.init.zeros_(self.policy.bias)
-        nn.init.zeros_(self.value.bias)
+        self.core = LSTM(features, actions=actions, units=units) if units else None
+        self.heads = heads(units or features, actions)
+        self.state_size = 2 * units
 
-    def forward(self, observation: Tensor) -> tuple[Tensor, Tensor]:
-        """Maps arranged observations [batch, ...] to logits [batch, actions] and values [batch], float32."""
-        features = self.body(observation).float()
-        with torch.autocast(observation.device.type, enabled=False):
-            return self.policy(features), self.value(features).squeeze(-1)
+    def forward(self, observations: Tensor, context: Context | None = None) -> Outputs:
+        """Maps arranged observations [B, T, ...] to outputs; the context is for the core."""
+        leading = observations.shape[:2]
+        features = self.body(observations.flatten(0, 1)).unflatten(0, leading)
+        state = None
+        if self.core is not None:
+            assert context is not None
+            features, state = self.core(features, context)
+        with torch.autocast(observations.device.type, enabled=False):
+            choices, values = self.heads(features.float())
+        return Outputs(choices, values, state)
+
+    def fast_parts(self) -> list[nn.Module]:
+        """What runs in the device's fast precision."""
+        return [self.body] if self.core is None else [self.body, self.core]
 
 
-class NatureCNN(nn.Module):
-    """The convolutions of Mnih et al. 2015 (Nature 518, extended data table 1), 512 features.
+class LSTM(nn.Module):
+    """Hochreiter and Schmidhuber 1997 with a forget gate, as `torch.nn.LSTMCell`, over whole sequences.
 
-    Its first convolution, 8x8 with stride 4, is computed as the 2x2 convolution with stride 1 that it equals
-    once each 4x4 block of pixels is a vector (`arrange`): the same sums in another order, but over 64
-    channels where there were 4, which is what matrix units are made for. On a CPU with AMX it takes half the
-    time, and the conversion of the pixels a fifth.
+    Its inputs are the features, the last action (one-hot) and the last reward, as in Espeholt et al. 2018 and
+    Kapturowski et al. 2019. State is float32 whatever the weights are, and starts from nothing at every first
+    step of an episode. What the gates take from the inputs is computed for all steps at once.
     """
 
-    features = 512
-    _BLOCK = 4
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
+    def __init__(self, features: int, *, actions: int, units: int) -> None:
         super().__init__()
-        height, width, channels = shape
-        self.first = nn.Conv2d(channels, 32, 2, 1)
-        self.second = nn.Conv2d(32, 64, 4, 2)
-        self.third = nn.Conv2d(64, 64, 3, 1)
-        for kernel, stride in ((2, 1), (4, 2), (3, 1)):
-            height, width = (height - kernel) // stride + 1, (width - kernel) // stride + 1
-        if height < 1 or width < 1:
-            raise TrainerError("nature_cnn needs images of at least 36x36 pixels")
-        self.dense = nn.Linear(64 * height * width, self.features)
-        _initialise(self.first, self.second, self.third, self.dense)
+        self.units = units
+        self.actions = actions
+        self.inputs = nn.Linear(features + actions + 1, 4 * units)
+        self.recurrent = nn.Linear(units, 4 * units, bias=False)
+        for weight in (self.inputs.weight, self.recurrent.weight):
+            for gate in weight.data.chunk(4):
+                nn.init.orthogonal_(gate)
+        nn.init.zeros_(self.inputs.bias)
+        self.inputs.bias.data[units : 2 * units] = 1.0  # remember at first (Jozefowicz et al. 2015)
 
-    @classmethod
-    def arrange(cls, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Makes a vector of each 4x4 block: [batch, c, h, w] to [batch, h // 4, w // 4, 16 c], uint8.
-
-        Rows and columns beyond a multiple of four are dropped; no 8x8 window with stride 4 reaches them.
-        """
-        batch, channels, height, width = pixels.shape
-        rows, columns, block = height // cls._BLOCK, width // cls._BLOCK, cls._BLOCK
-        cropped = np.ascontiguousarray(pixels[:, :, : rows * block, : columns * block])
-        words = cropped.view(np.uint32)  # four neighbours of a row move as one
-        # Two plain transpositions; a single one with four strides takes twice as long.
-        by_row = words.reshape(batch, channels, rows, block, columns).swapaxes(1, 2)
-        blocks = by_row.reshape(batch, rows, channels * block, columns).swapaxes(2, 3).copy()
-        return blocks.view(np.uint8)
-
-    def forward(self, blocks: Tensor) -> Tensor:
-        """Maps arranged uint8 pixels [batch, rows, columns, 16 c] to features [batch, 512]."""
-        x = blocks.to(self.first.weight.dtype).permute(0, 3, 1, 2)  # a view, channels last
-        # 0..255 is exact in bfloat16, so the scale goes to the weights and not to the pixels; it is a power
-        # of two, so that it rounds nothing and inference and learner compute the same logits.
-        x = functional.conv2d(x, self.first.weight * (1 / 256), self.first.bias)
-        x = functional.relu(x, inplace=True)
-        x = functional.relu(self.second(x), inplace=True)
-        x = functional.relu(self.third(x), inplace=True)
-        return functional.relu(self.dense(x.flatten(1)))
+    def forward(self, features: Tensor, context: Context) -> tuple[Tensor, Tensor]:
+        """Maps features [B, T, features] to hidden states [B, T, units] and the last state [B, 2 units]."""
+        begins = context.first.unsqueeze(-1)
+        last = functional.one_hot(context.actions, self.actions) * ~begins
+        reward = context.rewards.unsqueeze(-1) * ~begins
+        dtype = self.inputs.weight.dtype
+        seen = torch.cat([features.to(dtype), last.to(dtype), reward.to(dtype)], dim=-1)
+        gates_of_inputs = self.inputs(seen).float()
+        hidden, cell = context.state.chunk(2, dim=-1)
+        outputs = []
+        for step, first in zip(gates_of_inputs.unbind(1), begins.unbind(1), strict=True):
+            hidden, cell = hidden * ~first, cell * ~first
+            gates = step + self.recurrent(hidden.to(dtype)).float()
+            enter, forget, candidate, leave = gates.chunk(4, dim=-1)
+            cell = forget.sigmoid() * cell + enter.sigmoid() * candidate.tanh()
+            hidden = leave.sigmoid() * cell.tanh()
+            outputs.append(hidden)
+        return torch.stack(outputs, dim=1), torch.cat([hidden, cell], dim=-1)
 
 
-class MLP(nn.Module):
-    """Two hidden layers of 64 tanh units, for observations that are short vectors."""
+class Heads(nn.Module):
+    """From features [..., features] to choices [..., actions] and values [...]."""
 
-    features = 64
-
-    @staticmethod
-    def arrange(observations: NDArray[Any]) -> NDArray[Any]:
-        """Leaves observations as they are."""
-        return observations
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
+    def __init__(self, features: int, actions: int) -> None:
         super().__init__()
-        self.first = nn.Linear(math.prod(shape), self.features)
-        self.second = nn.Linear(self.features, self.features)
-        _initialise(self.first, self.second)
+        self.first = nn.Linear(features, actions)
+        self.value = nn.Linear(features, 1)
+        nn.init.orthogonal_(self.first.weight, 0.01)
+        nn.init.orthogonal_(self.value.weight, 1.0)
+        nn.init.zeros_(self.first.bias)
+        nn.init.zeros_(self.value.bias)
 
-    def forward(self, observation: Tensor) -> Tensor:
-        """Maps observations [batch, ...] of any dtype to features [batch, 64]."""
-        x = observation.flatten(1).to(self.first.weight.dtype)
-        return torch.tanh(self.second(torch.tanh(self.first(x))))
-
-
-def _initialise(*layers: nn.Conv2d | nn.Linear) -> None:
-    """Orthogonal weights of gain sqrt(2), for layers that an activation follows."""
-    for layer in layers:
-        nn.init.orthogonal_(layer.weight, math.sqrt(2))
-        assert layer.bias is not None
-        nn.init.zeros_(layer.bias)
+    def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """See the class."""
+        raise NotImplementedError
 
 
-NETWORKS: dict[str, type[NatureCNN | MLP]] = {"nature_cnn": NatureCNN, "mlp": MLP}
+class ActorCritic(Heads):
+    """Logits of a policy, and its value."""
+
+    def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """See `Heads`."""
+        return self.first(features), self.value(features).squeeze(-1)
+
+
+class Dueling(Heads):
+    """Action values as a value and advantages about their mean (Wang et al. 2016, equation 9)."""
+
+    def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """See `Heads`; the value is that of the best action."""
+        advantages = self.first(features)
+        choices = self.value(features) + advantages - advantages.mean(-1, keepdim=True)
+        return choices, choices.amax(-1)
 
 
 def arranged(config: TrainerConfig, facts: EnvironmentFacts) -> EnvironmentFacts:
@@ -133,26 +164,38 @@ def arranged(config: TrainerConfig, facts: EnvironmentFacts) -> EnvironmentFacts
     Raises:
         TrainerError: the network does not exist or cannot read these observations.
     """
-    if config.network not in NETWORKS:
-        raise TrainerError(f"network {config.network!r} does not exist; there are {', '.join(NETWORKS)}")
-    if config.network == "nature_cnn" and len(facts.shape) != 3:
-        raise TrainerError(
-            f"nature_cnn reads images; {config.environment} observes arrays of shape {facts.shape}, use mlp"
-        )
     example = np.zeros((1, *facts.shape), facts.dtype)
-    return replace(facts, shape=NETWORKS[config.network].arrange(example).shape[1:])
+    try:
+        result = arrangement(config.network)(example)
+    except TrainerError:
+        raise
+    except Exception as error:
+        raise TrainerError(
+            f"{config.network} reads other observations than those of {config.environment}, arrays of shape "
+            f"{facts.shape}; for vectors there is mlp"
+        ) from error
+    return replace(facts, shape=result.shape[1:], dtype=result.dtype)
 
 
-def build(config: TrainerConfig, facts: EnvironmentFacts) -> ActorCritic:
+def build(config: TrainerConfig, facts: EnvironmentFacts, *, heads: type[Heads]) -> PolicyNetwork:
     """Builds the network of a run, with weights drawn from the run's seed.
+
+    Args:
+        config: of the run.
+        facts: of the environment, as it is.
+        heads: what the algorithm needs.
 
     Raises:
         TrainerError: the network does not exist or cannot read these observations.
     """
     torch.manual_seed(config.seed)
-    body = NETWORKS[config.network](arranged(config, facts).shape)
-    network = ActorCritic(body=body, actions=facts.actions)
-    network.to(torch.device(config.device))
+    seen = arranged(config, facts)
+    example = torch.from_numpy(np.zeros((_EXAMPLES, *seen.shape), seen.dtype))
+    body, features = build_body(config.network, seen.shape, example=example)
+    network = PolicyNetwork(
+        body=body, features=features, units=config.lstm_units, heads=heads, actions=facts.actions
+    )
+    network.to(torch.device("cuda" if config.device == "cuda" else "cpu"))
     for convolution in (module for module in network.modules() if isinstance(module, nn.Conv2d)):
         convolution.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # missing in its stub
     return network

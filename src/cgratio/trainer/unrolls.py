@@ -1,14 +1,16 @@
-"""Unrolls: T transitions of one environment, written in place as they happen and learned from as a batch.
+"""Unrolls: sequences of transitions of one environment, written in place and learned from as batches.
 
-Memory is one block, reserved at the start: `slots` unrolls of T + 1 observations. An observation is copied
-once into its slot and once into the learner's batch; the one between two unrolls is in both.
+Memory is one block, reserved at the start: slots of L transitions and L + 1 observations. A writer fills a
+slot for each of its actors and hands it to a consumer, which gives it a free one: a queue (`UnrollQueue`) or
+a replay (`replay.Replay`).
 """
 
 from __future__ import annotations
 
 import queue
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -16,8 +18,31 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cgratio.trainer.clock import StageClock
-from cgratio.trainer.config import TrainerConfig
 from cgratio.trainer.environments import EnvironmentFacts, Outcomes
+
+TICK_S = 0.05  # how soon whoever waits notices that the run is over
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnrollLayout:
+    """What one unroll holds.
+
+    Attributes:
+        length: transitions L in it.
+        overlap: of them, those that it shares with the unroll before it.
+        logits: whether the behaviour's logits are kept.
+        state_size: of the recurrent core, 0 without one. With one, the last action and reward are kept too.
+    """
+
+    length: int
+    overlap: int = 0
+    logits: bool = False
+    state_size: int = 0
+
+    @property
+    def stride(self) -> int:
+        """New transitions in each unroll."""
+        return self.length - self.overlap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,15 +51,19 @@ class Decisions:
 
     Attributes:
         actions: [batch].
-        logits: of the behaviour policy, [batch, actions], float32.
-        values: of the policy that acted, [batch], float32.
+        values: of the policy that acted, in the environment's (clipped) reward, [batch], float32.
         version: of that policy, in learner updates.
+        logits: of the behaviour policy, [batch, actions], float32, if the unrolls keep them.
+        states: of the core before the decision, [batch, state], float32, if there is one.
+        last_actions: that came before, [batch], if there is a core.
     """
 
     actions: NDArray[np.int32]
-    logits: NDArray[np.float32]
     values: NDArray[np.float32]
     version: int
+    logits: NDArray[np.float32] | None = None
+    states: NDArray[np.float32] | None = None
+    last_actions: NDArray[np.int32] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,140 +71,290 @@ class UnrollBatch:
     """B unrolls for one update.
 
     Attributes:
-        observations: [B, T + 1, *shape]; the last is what the bootstrap value is of.
-        actions: [B, T], int64. logits: [B, T, actions]. rewards: [B, T]. discounts: [B, T].
-        versions: [B, T], of the policies that acted.
-        environments: [B], where each unroll is from.
+        observations: [B, L + 1, *shape]; the last is what the bootstrap value is of.
+        actions: [B, L], int64. rewards: [B, L]. discounts: [B, L], 0 where the episode ended.
+        logits: [B, L, actions], if they are kept.
+        last_actions, last_rewards, first: [B, L + 1], and states: [B, state], for a recurrent core.
+        versions: [B, L], of the policies that acted. actors: [B], where each unroll is from.
+        slots, serials: [B], where they lie, and the how many-th of the slot each is.
+        weights: [B], of their loss.
     """
 
     observations: Tensor
     actions: Tensor
-    logits: Tensor
     rewards: Tensor
     discounts: Tensor
     versions: NDArray[np.int64]
-    environments: NDArray[np.int32]
+    actors: NDArray[np.int32]
+    slots: NDArray[np.int64]
+    serials: NDArray[np.int64]
+    logits: Tensor | None = None
+    last_actions: Tensor | None = None
+    last_rewards: Tensor | None = None
+    first: Tensor | None = None
+    states: Tensor | None = None
+    weights: Tensor | None = None
+
+    def to(self, device: torch.device) -> UnrollBatch:
+        """The same batch with its tensors on a device."""
+        tensors: dict[str, Any] = {
+            field.name: value.to(device, non_blocking=True)
+            for field in fields(self)
+            if isinstance(value := getattr(self, field.name), Tensor)
+        }
+        return replace(self, **tensors)
 
 
-class UnrollStore:
-    """Where actors write unrolls and the learner takes them.
+class Consumer(Protocol):
+    """Takes full unrolls from writers and gives batches to the learner."""
 
-    One thread writes (`record`), one takes (`take`). When the learner falls behind, no slot is free and the
-    writer waits: that bounds the memory and the policy lag.
-    """
+    def put(self, slot: int, *, clock: StageClock) -> int:
+        """Takes a full slot and returns a free one, after a wait if there is none."""
+        ...
 
-    def __init__(self, config: TrainerConfig, facts: EnvironmentFacts) -> None:
-        """Reserves the memory for observations as `facts` describes them."""
-        self._length = config.unroll_length
-        self._batch = config.learner_batch
-        self._discount = config.discount
-        self._clip = facts.is_atari if config.clip_rewards is None else config.clip_rewards
-        # Every actor holds one; one batch waits and one fills while the learner works on a third, copied out.
-        slots = config.actors + 2 * config.learner_batch
-        time = self._length
+    def take(self) -> UnrollBatch:
+        """Waits for the next batch, copied out of its slots."""
+        ...
+
+    def learned(self, batch: UnrollBatch, priorities: NDArray[np.float32] | None) -> None:
+        """Hears that a batch was learned from."""
+        ...
+
+    def close(self) -> None:
+        """Wakes whoever waits; each then raises ClosedError."""
+        ...
+
+
+class ClosedError(Exception):
+    """The run is over; whoever waits stops waiting."""
+
+
+@dataclass(slots=True)
+class UnrollMemory:
+    """The block of slots: arrays [slots, L, ...], and [slots, L + 1, ...] of what is known after it."""
+
+    layout: UnrollLayout
+    slots: int
+    facts: EnvironmentFacts
+    observations: Tensor = field(init=False)
+    rows: NDArray[Any] = field(init=False)  # the same memory
+    actions: NDArray[np.int64] = field(init=False)
+    rewards: NDArray[np.float32] = field(init=False)
+    discounts: NDArray[np.float32] = field(init=False)
+    versions: NDArray[np.int64] = field(init=False)
+    owner: NDArray[np.int32] = field(init=False)
+    serials: NDArray[np.int64] = field(init=False)  # counts the unrolls that a slot has held
+    logits: NDArray[np.float32] | None = field(init=False, default=None)
+    last_actions: NDArray[np.int64] | None = field(init=False, default=None)
+    last_rewards: NDArray[np.float32] | None = field(init=False, default=None)
+    first: NDArray[np.bool_] | None = field(init=False, default=None)
+    states: NDArray[np.float32] | None = field(init=False, default=None)  # at every stride from the start
+
+    def __post_init__(self) -> None:
+        """Reserves it; the system gives it page by page, as it is written."""
+        shape, layout, facts = (self.slots, self.layout.length), self.layout, self.facts
+        longer = (self.slots, layout.length + 1)
         dtype = torch.from_numpy(np.empty(0, facts.dtype)).dtype
-        self._observations = torch.zeros((slots, time + 1, *facts.shape), dtype=dtype)
-        self._rows = self._observations.numpy()
-        self._actions = np.zeros((slots, time), dtype=np.int64)
-        self._logits = np.zeros((slots, time, facts.actions), dtype=np.float32)
-        self._rewards = np.zeros((slots, time), dtype=np.float32)
-        self._discounts = np.zeros((slots, time), dtype=np.float32)
-        self._versions = np.zeros((slots, time), dtype=np.int64)
-        self._owner = np.zeros(slots, dtype=np.int32)
-        self._free: queue.SimpleQueue[int] = queue.SimpleQueue()
-        self._full: queue.SimpleQueue[int] = queue.SimpleQueue()
-        for slot in range(config.actors, slots):
-            self._free.put(slot)
-        self._slot = np.arange(config.actors)  # the slot that each actor writes
-        self._position = np.zeros(config.actors, dtype=np.int64)  # and where in it
-        self._closed = threading.Event()
+        self.observations = torch.zeros((*longer, *facts.shape), dtype=dtype)
+        self.rows = self.observations.numpy()
+        self.actions = np.zeros(shape, dtype=np.int64)
+        self.rewards = np.zeros(shape, dtype=np.float32)
+        self.discounts = np.zeros(shape, dtype=np.float32)
+        self.versions = np.zeros(shape, dtype=np.int64)
+        self.owner = np.zeros(self.slots, dtype=np.int32)
+        self.serials = np.zeros(self.slots, dtype=np.int64)
+        if layout.logits:
+            self.logits = np.zeros((*shape, facts.actions), dtype=np.float32)
+        if layout.state_size:
+            self.last_actions = np.zeros(longer, dtype=np.int64)
+            self.last_rewards = np.zeros(longer, dtype=np.float32)
+            self.first = np.zeros(longer, dtype=np.bool_)
+            kept = 1 + layout.length // layout.stride
+            self.states = np.zeros((self.slots, kept, layout.state_size), dtype=np.float32)
+
+    def gather(self, slots: list[int], *, weights: Tensor | None = None) -> UnrollBatch:
+        """Copies unrolls out."""
+
+        def copied(array: NDArray[Any] | None) -> Tensor | None:
+            return None if array is None else torch.from_numpy(array[slots])
+
+        return UnrollBatch(
+            observations=self.observations.index_select(0, torch.tensor(slots)),
+            actions=torch.from_numpy(self.actions[slots]),
+            rewards=torch.from_numpy(self.rewards[slots]),
+            discounts=torch.from_numpy(self.discounts[slots]),
+            versions=self.versions[slots],
+            actors=self.owner[slots],
+            slots=np.array(slots),
+            serials=self.serials[slots],
+            logits=copied(self.logits),
+            last_actions=copied(self.last_actions),
+            last_rewards=copied(self.last_rewards),
+            first=copied(self.first),
+            states=None if self.states is None else torch.from_numpy(self.states[slots, 0]),
+            weights=weights,
+        )
+
+    def continue_in(self, free: int, *, after: int) -> None:
+        """Copies what an unroll shares with the one before it."""
+        overlap, stride = self.layout.overlap, self.layout.stride
+        if self.states is not None:
+            self.states[free, :-1] = self.states[after, 1:]
+        if not overlap:
+            return
+        arrays = (self.rows, self.actions, self.rewards, self.discounts, self.versions)
+        for array in (*arrays, self.logits, self.last_actions, self.last_rewards, self.first):
+            if array is not None:
+                array[free, :overlap] = array[after, stride : stride + overlap]
+
+
+class UnrollWriter:
+    """Writes the unrolls of one group of actors, from the group's own thread."""
+
+    def __init__(self, *, memory: UnrollMemory, consumer: Consumer, slots: range, discount: float) -> None:
+        """Joins the parts.
+
+        Args:
+            memory: to write to.
+            consumer: of full unrolls.
+            slots: the first one of each of the group's actors; their numbers are the actors'.
+            discount: of a reward one step later.
+        """
+        self._memory = memory
+        self._consumer = consumer
+        self._discount = discount
+        self._first_actor = slots.start
+        self._slot = np.array(slots, dtype=np.int64)  # the slot that each actor writes
+        self._position = np.zeros(len(slots), dtype=np.int64)  # and where in it
 
     def record(self, outcomes: Outcomes, decisions: Decisions, *, clock: StageClock) -> int:
         """Writes one batch: the transitions that ended, then the decisions that begin the next.
 
         Args:
-            outcomes: what the environments returned.
+            outcomes: what the environments returned, as the network sees it.
             decisions: what was decided on those observations.
             clock: of the caller's loop, to tell the wait for a free slot from the writing.
 
         Returns:
             The number of transitions that ended, which is the number of samples.
         """
+        memory, length = self._memory, self._memory.layout.length
         ended = ~outcomes.fresh
         ids = outcomes.ids[ended]
         slots, positions = self._slot[ids], self._position[ids]
-        rewards = outcomes.rewards[ended]
-        if self._clip:
-            rewards = rewards.clip(-1, 1)
         truncated = outcomes.truncated[ended]
         # A time limit is not an end of the task: the cut-off return is replaced by its estimate, as the
         # policy that acted values the last observation.
-        rewards = rewards + self._discount * truncated * decisions.values[ended]
-        self._rewards[slots, positions] = rewards
-        self._discounts[slots, positions] = np.where(
-            outcomes.terminated[ended] | truncated, 0, self._discount
-        )
+        cut_off = self._discount * truncated * decisions.values[ended]
+        memory.rewards[slots, positions] = outcomes.rewards[ended] + cut_off
+        over = outcomes.terminated[ended] | truncated
+        memory.discounts[slots, positions] = np.where(over, 0, self._discount)
         self._position[ids] += 1
-        for row in np.flatnonzero(ended)[self._position[ids] == self._length]:
-            self._finish(int(outcomes.ids[row]), outcomes.observations[row], clock)
+        for row in np.flatnonzero(ended)[self._position[ids] == length]:
+            self._finish(int(row), outcomes, decisions, clock)
 
         # The action that follows an episode's end only resets, so it is no decision to learn from.
-        decided = ~(outcomes.terminated | outcomes.truncated)
+        decided = np.flatnonzero(~(outcomes.terminated | outcomes.truncated))
         ids = outcomes.ids[decided]
         slots, positions = self._slot[ids], self._position[ids]
-        self._rows[slots, positions] = outcomes.observations[decided]
-        self._actions[slots, positions] = decisions.actions[decided]
-        self._logits[slots, positions] = decisions.logits[decided]
-        self._versions[slots, positions] = decisions.version
-        return len(rewards)
+        memory.rows[slots, positions] = outcomes.observations[decided]
+        memory.actions[slots, positions] = decisions.actions[decided]
+        memory.versions[slots, positions] = decisions.version
+        if memory.logits is not None:
+            assert decisions.logits is not None
+            memory.logits[slots, positions] = decisions.logits[decided]
+        self._record_context(slots, positions, decided, outcomes, decisions)
+        return len(truncated)
 
-    def _finish(self, actor: int, bootstrap: NDArray[np.generic], clock: StageClock) -> None:
-        slot = int(self._slot[actor])
-        self._rows[slot, self._length] = bootstrap
-        self._owner[slot] = actor
+    def _record_context(
+        self,
+        slots: NDArray[np.int64],
+        positions: NDArray[np.int64],
+        rows: NDArray[np.int64],
+        outcomes: Outcomes,
+        decisions: Decisions,
+    ) -> None:
+        """Writes what a recurrent core saw besides observations."""
+        memory, stride = self._memory, self._memory.layout.stride
+        if memory.states is None or memory.first is None:
+            return
+        assert memory.last_actions is not None
+        assert memory.last_rewards is not None
+        assert decisions.states is not None
+        assert decisions.last_actions is not None
+        memory.first[slots, positions] = outcomes.fresh[rows]
+        memory.last_actions[slots, positions] = decisions.last_actions[rows]
+        memory.last_rewards[slots, positions] = outcomes.rewards[rows]
+        starts = positions % stride == 0
+        memory.states[slots[starts], positions[starts] // stride] = decisions.states[rows[starts]]
+
+    def _finish(self, row: int, outcomes: Outcomes, decisions: Decisions, clock: StageClock) -> None:
+        """Ends the unroll of one row's actor with its newest observation, and begins another."""
+        memory, actor = self._memory, int(outcomes.ids[row])
+        slot, length = int(self._slot[actor]), memory.layout.length
+        memory.rows[slot, length] = outcomes.observations[row]
+        memory.owner[slot] = self._first_actor + actor
+        memory.serials[slot] += 1
+        one = np.array([row])
+        self._record_context(np.array([slot]), np.array([length]), one, outcomes, decisions)
+        free = self._consumer.put(slot, clock=clock)
+        memory.continue_in(free, after=slot)
+        self._slot[actor] = free
+        self._position[actor] = memory.layout.overlap
+
+
+class UnrollQueue:
+    """Gives every unroll to the learner once, in the order in which they were filled.
+
+    When the learner falls behind, no slot is free and the writers wait: that bounds the memory and the policy
+    lag.
+    """
+
+    def __init__(self, memory: UnrollMemory, *, batch: int, taken: int) -> None:
+        """Starts with the slots from `taken` on free; those before are the writers'."""
+        self._memory = memory
+        self._batch = batch
+        self._free: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._full: queue.SimpleQueue[int] = queue.SimpleQueue()
+        for slot in range(taken, memory.slots):
+            self._free.put(slot)
+        self._closed = threading.Event()
+
+    @staticmethod
+    def slots(*, actors: int, batch: int) -> int:
+        """Every actor holds one; one batch waits and one fills while a third, copied out, is learned from."""
+        return actors + 2 * batch
+
+    def put(self, slot: int, *, clock: StageClock) -> int:
+        """See `Consumer.put`."""
         self._full.put(slot)
         try:
-            free = self._free.get_nowait()
+            return self._free.get_nowait()
         except queue.Empty:
             clock.enter("backpressure")
             free = self._wait(self._free)
             clock.enter("transfer")
-        self._slot[actor] = free
-        self._position[actor] = 0
+            return free
 
     def take(self) -> UnrollBatch:
-        """Waits for the next B full unrolls, copies them out and frees their slots.
-
-        Raises:
-            ClosedError: the store was closed.
-        """
+        """See `Consumer.take`; the slots are free again when it returns."""
         slots = [self._wait(self._full) for _ in range(self._batch)]
-        index = torch.tensor(slots)
-        batch = UnrollBatch(
-            observations=self._observations.index_select(0, index),
-            actions=torch.from_numpy(self._actions[slots]),
-            logits=torch.from_numpy(self._logits[slots]),
-            rewards=torch.from_numpy(self._rewards[slots]),
-            discounts=torch.from_numpy(self._discounts[slots]),
-            versions=self._versions[slots],
-            environments=self._owner[slots],
-        )
+        batch = self._memory.gather(slots)
         for slot in slots:
             self._free.put(slot)
         return batch
 
+    def learned(self, batch: UnrollBatch, priorities: NDArray[np.float32] | None) -> None:
+        """See `Consumer.learned`; nothing is kept."""
+
     def close(self) -> None:
-        """Wakes both sides; each then raises ClosedError instead of waiting."""
+        """See `Consumer.close`."""
         self._closed.set()
 
     def _wait(self, line: queue.SimpleQueue[int]) -> int:
         while not self._closed.is_set():
             try:
-                return line.get(timeout=0.05)
+                return line.get(timeout=TICK_S)
             except queue.Empty:
                 continue
         raise ClosedError
-
-
-class ClosedError(Exception):
-    """The run is over; whoever waits stops waiting."""

@@ -7,10 +7,11 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 
 import torch
 
-from cgratio.trainer.networks import ActorCritic
+from cgratio.trainer.networks import Context, PolicyNetwork
 
 _CLEARLY_FASTER = 1.2  # so that noise does not choose another precision in the next trial of the same point
 
@@ -20,21 +21,22 @@ class SharedWeights:
 
     Attributes:
         network: what the learner trains.
-        precision: of the bodies, `fp32` or `bf16`.
+        precision: of body and core, `fp32` or `bf16`.
         version: learner updates so far.
     """
 
-    def __init__(self, network: ActorCritic, *, precision: str) -> None:
+    def __init__(self, network: PolicyNetwork, *, precision: str) -> None:
         self.network = network
         self.precision = precision
         self.version = 0
         self._lock = threading.Lock()
 
-    def inference_copy(self) -> ActorCritic:
-        """A network of its own for inference, its body in the run's precision."""
-        twin = copy.deepcopy(self.network).requires_grad_(requires_grad=False)
+    def inference_copy(self) -> PolicyNetwork:
+        """A network of its own for inference, its fast parts in the run's precision."""
+        twin = copy.deepcopy(self.network).requires_grad_(requires_grad=False).eval()
         if self.precision == "bf16":
-            twin.body.to(torch.bfloat16)
+            for part in twin.fast_parts():
+                part.to(torch.bfloat16)
         return twin
 
     @contextmanager
@@ -45,30 +47,34 @@ class SharedWeights:
             _finish_copies(self.network)
             self.version += 1
 
-    def refresh(self, twin: ActorCritic, version: int) -> int:
+    def refresh(self, twin: PolicyNetwork, version: int) -> int:
         """Copies newer weights into an inference network, if there are any; returns their version."""
         if version == self.version:
             return version
         with self._lock:
-            for mine, newest in zip(twin.parameters(), self.network.parameters(), strict=True):
+            for mine, newest in zip(_tensors(twin), _tensors(self.network), strict=True):
                 mine.copy_(newest)
             _finish_copies(twin)
             return self.version
 
 
-def _finish_copies(network: ActorCritic) -> None:
+def _tensors(network: PolicyNetwork) -> Iterator[torch.Tensor]:
+    return chain(network.parameters(), network.buffers())
+
+
+def _finish_copies(network: PolicyNetwork) -> None:
     # Reader and writer use streams of their own on a GPU; the lock orders them only once a stream is done.
     if next(network.parameters()).is_cuda:
         torch.cuda.current_stream().synchronize()
 
 
-def choose_precision(wanted: str, network: ActorCritic, observations: torch.Tensor) -> str:
+def choose_precision(wanted: str, network: PolicyNetwork, observations: torch.Tensor) -> str:
     """Decides the precision of a run by timing inference on this device, never by the CPU's name.
 
     Args:
         wanted: `fp32` or `bf16` are taken as they are; `auto` measures.
         network: of the run.
-        observations: a batch, on the run's device.
+        observations: a batch, [batch, 1, ...], on the run's device.
     """
     if wanted != "auto":
         return wanted
@@ -80,13 +86,26 @@ def choose_precision(wanted: str, network: ActorCritic, observations: torch.Tens
 
 
 @torch.inference_mode()
-def _inference_seconds(network: ActorCritic, observations: torch.Tensor) -> float:
+def _inference_seconds(network: PolicyNetwork, observations: torch.Tensor) -> float:
     """The best of a few inferences, the first left out since it also sets up kernels."""
     best = float("inf")
+    context = blank_context(network, rows=len(observations), device=observations.device)
     for turn in range(6):
         start = time.perf_counter()
-        network(observations)
+        network(observations, context)
         _finish_copies(network)
         if turn:
             best = min(best, time.perf_counter() - start)
     return best
+
+
+def blank_context(network: PolicyNetwork, *, rows: int, device: torch.device) -> Context | None:
+    """The context of actors that have done nothing yet, one step; None without a core."""
+    if not network.state_size:
+        return None
+    return Context(
+        torch.zeros((rows, 1), dtype=torch.int64, device=device),
+        torch.zeros((rows, 1), device=device),
+        torch.ones((rows, 1), dtype=torch.bool, device=device),
+        torch.zeros((rows, network.state_size), device=device),
+    )

@@ -38,7 +38,7 @@ def probe(*, pairs: list[tuple[str, str]]) -> Probe:
             for network in (network for paired, network in pairs if paired == environment):
                 axis, value = "network", network
                 config = TrainerConfig(environment=environment, network=network)
-                trainer_networks.build(config, facts)
+                trainer_networks.build(config, facts, heads=trainer_networks.ActorCritic)
         except TrainerError as error:
             errors.append({"message": str(error), "axis": axis, "value": value})
     cuda = torch.cuda.is_available()

@@ -22,12 +22,11 @@ from cgratio.machine.affinity import AffinityError, pin_process, pin_threads, re
 from cgratio.machine.cpulist import format_cpu_list, parse_cpu_list
 from cgratio.machine.processes import die_with_parent
 from cgratio.trainer.clock import monotonic
-from cgratio.trainer.config import TrainerConfig, TrainerError
+from cgratio.trainer.config import EnvironmentFailedError, TrainerConfig, TrainerError
 from cgratio.workload.protocol import Count, Failure, Final, Ready, write
 
 if TYPE_CHECKING:
-    from cgratio.trainer.environments import Environments
-    from cgratio.trainer.impala import Impala, Progress
+    from cgratio.trainer.run import Progress, Run
 
 _REPORTS_PER_S = 10
 
@@ -62,23 +61,28 @@ class _Placement:
     def __init__(self, request: Request) -> None:
         self._request = request
         self._actor_threads: frozenset[int] = frozenset()
+        self._actor_processes: frozenset[int] = frozenset()
         self._main_cpus = parse_cpu_list(request.main_cpu_list)
         self._actor_cpus = parse_cpu_list(request.actor_cpu_list or "")
         if request.pinned:
             pin_process(self._main_cpus | self._actor_cpus)
 
-    def pin(self, environments: Environments) -> None:
-        """Pins the environments' threads, then all others; those that start later inherit it."""
-        self._actor_threads = environments.threads
+    def pin(self, *, threads: frozenset[int], processes: frozenset[int]) -> None:
+        """Pins what belongs to the actors, then all other threads; those that start later inherit it."""
+        self._actor_threads, self._actor_processes = threads, processes
         if self._request.pinned:
             if self._actor_cpus:
                 pin_threads(self._actor_threads, self._actor_cpus)
+                for process in processes:
+                    pin_threads(thread_ids(process), self._actor_cpus)
             pin_threads(thread_ids() - self._actor_threads, self._main_cpus)
 
     def observed(self) -> tuple[str | None, str | None]:
         """The CPUs that environments, and all other threads, may really run on."""
         masks = read_masks("self")
         actors = [mask for thread, mask in masks.items() if thread in self._actor_threads]
+        for process in self._actor_processes:
+            actors += read_masks(process).values()
         others = [mask for thread, mask in masks.items() if thread not in self._actor_threads]
         return (
             format_cpu_list(frozenset().union(*actors)) if actors else None,
@@ -89,12 +93,17 @@ class _Placement:
         """Threads that no longer have the mask they were given."""
         if not self._request.pinned:
             return []
-        wrong = []
-        for thread, mask in read_masks("self").items():
-            wanted = self._actor_cpus if thread in self._actor_threads else self._main_cpus
-            if mask != wanted:
-                wrong.append(f"thread {thread}: {format_cpu_list(mask)} for {format_cpu_list(wanted)}")
-        return wrong
+        wanted = [
+            (thread, mask, self._actor_cpus if thread in self._actor_threads else self._main_cpus)
+            for thread, mask in read_masks("self").items()
+        ]
+        for process in self._actor_processes:
+            wanted += [(thread, mask, self._actor_cpus) for thread, mask in read_masks(process).items()]
+        return [
+            f"thread {thread}: {format_cpu_list(mask)} for {format_cpu_list(cpus)}"
+            for thread, mask, cpus in wanted
+            if mask != cpus
+        ]
 
 
 def main(progress_fd: int, parent: int) -> int:
@@ -114,11 +123,11 @@ def main(progress_fd: int, parent: int) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the sweep, which then tells us
     try:
         placement = _Placement(request)
-        from cgratio.trainer.impala import Impala  # loads torch, in threads that are pinned already
+        from cgratio.trainer.run import Run  # loads torch, in threads that are pinned already
 
-        config = TrainerConfig(**request.trainer)
-        run = Impala(config)
-        placement.pin(run.environments)
+        config = TrainerConfig.read(request.trainer)
+        run = Run(config)
+        placement.pin(threads=run.actor_threads, processes=run.actor_processes)
         write(progress_fd, _ready(run, placement))
     except (AffinityError, TrainerError) as error:
         code = "affinity" if isinstance(error, AffinityError) else "bad_request"
@@ -126,7 +135,11 @@ def main(progress_fd: int, parent: int) -> int:
         return 2
     reporter = threading.Thread(target=_report, args=(run, progress_fd, stopping), daemon=True)
     reporter.start()
-    last = run.run(until=lambda _: stopping.is_set(), every_s=0.05)
+    try:
+        last = run.run(until=lambda _: stopping.is_set(), every_s=0.05)
+    except EnvironmentFailedError as error:
+        write(progress_fd, Failure(code="environment", message=str(error)))
+        return 1
     stopping.set()
     reporter.join()
     write(progress_fd, _count(last))
@@ -135,7 +148,7 @@ def main(progress_fd: int, parent: int) -> int:
     return 0
 
 
-def _report(run: Impala, progress_fd: int, stopping: threading.Event) -> None:
+def _report(run: Run, progress_fd: int, stopping: threading.Event) -> None:
     """Writes the counts until told to stop, or until standard input closes."""
     while not stopping.is_set():
         write(progress_fd, _count(run.progress()))
@@ -149,7 +162,7 @@ def _count(progress: Progress) -> Count:
     return Count(**{name: value for name, value in dataclasses.asdict(progress).items() if name in fields})
 
 
-def _ready(run: Impala, placement: _Placement) -> Ready:
+def _ready(run: Run, placement: _Placement) -> Ready:
     import torch
 
     actor_cpus, device_cpus = placement.observed()
@@ -161,8 +174,8 @@ def _ready(run: Impala, placement: _Placement) -> Ready:
     return Ready(
         time_s=monotonic(),
         frame_skip=run.facts.frame_skip,
-        actors=run.environments.count,
-        actor_threads=len(run.environments.threads),
+        actors=sum(environments.count for environments in run.environments),
+        actor_threads=len(run.actor_threads) + len(run.actor_processes),
         actor_cpu_list=actor_cpus,
         device_cpu_list=device_cpus,
         inference_batch=run.config.batch,

@@ -9,9 +9,11 @@ from cgratio.results.words import Part
 from cgratio.trainer import networks
 from cgratio.trainer.acting import NetworkPolicy
 from cgratio.trainer.clock import Allowance, ProcessorTime
-from cgratio.trainer.config import LEARNING, TrainerConfig, TrainerError
+from cgratio.trainer.config import TrainerConfig, TrainerError, learning_settings
 from cgratio.trainer.environments import EnvironmentFacts, Outcomes, describe
 from cgratio.trainer.impala import Impala
+from cgratio.trainer.networks import ActorCritic
+from cgratio.trainer.run import Run, grouped
 from cgratio.trainer.weights import SharedWeights
 
 CARTPOLE = {"environment": "CartPole-v1", "network": "mlp"}
@@ -19,7 +21,7 @@ CARTPOLE = {"environment": "CartPole-v1", "network": "mlp"}
 
 def test_what_is_reported_is_what_was_done():
     # Case A3: 7 actors x unroll 20, 1000 samples asked: whole updates of 140, so 1120.
-    run = Impala(TrainerConfig(**CARTPOLE, actors=7, learner_batch=7, unroll_length=20))
+    run = Run(TrainerConfig(**CARTPOLE, actors=7, learner_batch=7, unroll_length=20))
     last = run.run(until=lambda _: False, learn_samples=1000)
     run.close()
     assert last.learned == 1120
@@ -29,8 +31,8 @@ def test_what_is_reported_is_what_was_done():
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_it_learns_cartpole(seed):
-    config = TrainerConfig(**CARTPOLE, **LEARNING["mlp"], actors=32, seed=seed)
-    run = Impala(config)
+    config = TrainerConfig(**CARTPOLE, **learning_settings("impala", "mlp"), actors=32, seed=seed)
+    run = Run(config)
     last = run.run(
         until=lambda now: now.episodes >= 100 and now.recent_return >= 475, learn_samples=2_000_000
     )
@@ -40,7 +42,7 @@ def test_it_learns_cartpole(seed):
 
 @pytest.mark.parametrize("part", list(Part))
 def test_each_part_runs_and_counts_its_own_time(part):
-    run = Impala(TrainerConfig(**CARTPOLE, part=part, actors=4))
+    run = Run(TrainerConfig(**CARTPOLE, part=part, actors=4))
     start = time.perf_counter()
     last = run.run(until=lambda now: now.time_s - start > 1.0)
     run.close()
@@ -52,7 +54,7 @@ def test_each_part_runs_and_counts_its_own_time(part):
 
 
 def test_policy_lag_is_counted():
-    run = Impala(TrainerConfig(**CARTPOLE, actors=8))
+    run = Run(TrainerConfig(**CARTPOLE, actors=8))
     last = run.run(until=lambda _: False, learn_samples=20_000)
     run.close()
     assert 0 < last.lag_sum / last.learned < 10
@@ -60,12 +62,13 @@ def test_policy_lag_is_counted():
 
 
 def test_a_failing_learner_ends_the_run_with_its_error(monkeypatch):
-    run = Impala(TrainerConfig(**CARTPOLE, actors=4))
+    run = Run(TrainerConfig(**CARTPOLE, actors=4))
 
     def fail(_batch):
         raise FloatingPointError("loss is not finite")
 
-    monkeypatch.setattr(run._learner, "update", fail)
+    monkeypatch.setattr(run._learner, "_update", fail)
+    fail.version = 0
     with pytest.raises(FloatingPointError, match="not finite"):
         run.run(until=lambda _: False)
     run.close()
@@ -77,8 +80,8 @@ def test_actor_and_learner_agree_at_lag_zero(precision):
     facts = EnvironmentFacts(
         shape=(4, 84, 84), dtype=np.dtype(np.uint8), actions=6, frame_skip=4, is_atari=True
     )
-    network = networks.build(config, facts)
-    torch.nn.init.normal_(network.policy.weight, std=0.5)  # logits far apart, so that errors would show
+    network = networks.build(config, facts, heads=ActorCritic)
+    torch.nn.init.normal_(network.heads.first.weight, std=0.5)  # logits far apart, so that errors would show
     weights = SharedWeights(network, precision=precision)
     raw = np.random.default_rng(0).integers(0, 256, (4, 4, 84, 84), dtype=np.uint8)
     pixels = network.body.arrange(raw)
@@ -91,21 +94,28 @@ def test_actor_and_learner_agree_at_lag_zero(precision):
         truncated=no,
         fresh=no,
     )
-    decisions = NetworkPolicy(weights, seed=0).decide(outcomes)
+    policy = NetworkPolicy(weights=weights, algorithm=Impala(config), actors=range(4), seed=0)
+    decisions = policy.decide(outcomes)
     with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
-        logits, values = network(torch.from_numpy(pixels))
+        logits, values, _ = network(torch.from_numpy(pixels).unsqueeze(1))
     tolerance = 1e-5 if precision == "fp32" else 0.02
-    np.testing.assert_allclose(decisions.logits, logits.detach().numpy(), atol=tolerance, rtol=tolerance)
-    np.testing.assert_allclose(decisions.values, values.detach().numpy(), atol=tolerance, rtol=tolerance)
+    np.testing.assert_allclose(
+        decisions.logits, logits[:, 0].detach().numpy(), atol=tolerance, rtol=tolerance
+    )
+    np.testing.assert_allclose(
+        decisions.values, values[:, 0].detach().numpy(), atol=tolerance, rtol=tolerance
+    )
 
 
 def test_actions_are_drawn_from_the_softmax():
     facts = describe("CartPole-v1")
-    network = networks.build(TrainerConfig(**CARTPOLE), facts)
+    config = TrainerConfig(**CARTPOLE, actors=4000)
+    network = networks.build(config, facts, heads=ActorCritic)
     with torch.no_grad():
-        network.policy.weight.zero_()
-        network.policy.bias.copy_(torch.tensor([0.0, np.log(3.0)]))
-    policy = NetworkPolicy(SharedWeights(network, precision="fp32"), seed=1)
+        network.heads.first.weight.zero_()
+        network.heads.first.bias.copy_(torch.tensor([0.0, np.log(3.0)]))
+    weights = SharedWeights(network, precision="fp32")
+    policy = NetworkPolicy(weights=weights, algorithm=Impala(config), actors=range(4000), seed=1)
     no = np.zeros(4000, bool)
     outcomes = Outcomes(
         ids=np.arange(4000, dtype=np.int32),
@@ -120,27 +130,39 @@ def test_actions_are_drawn_from_the_softmax():
 
 def test_the_same_seed_builds_the_same_network():
     facts = describe("CartPole-v1")
-    one, same, other = (networks.build(TrainerConfig(**CARTPOLE, seed=seed), facts) for seed in (3, 3, 4))
+    one, same, other = (
+        networks.build(TrainerConfig(**CARTPOLE, seed=seed), facts, heads=ActorCritic) for seed in (3, 3, 4)
+    )
     assert torch.equal(one.body.first.weight, same.body.first.weight)
     assert not torch.equal(one.body.first.weight, other.body.first.weight)
 
 
 def test_a_network_that_cannot_read_the_observations_is_refused():
-    with pytest.raises(TrainerError, match="nature_cnn reads images"):
-        Impala(TrainerConfig(environment="CartPole-v1", network="nature_cnn"))
+    with pytest.raises(TrainerError, match="nature_cnn reads other observations than those of CartPole-v1"):
+        Run(TrainerConfig(environment="CartPole-v1", network="nature_cnn"))
 
 
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
         ({"actors": 0}, "actors is 0; it must be at least 1"),
-        ({"inference_batch": 99}, "between 1 and actors=16"),
+        ({"inference_batch": 99}, "between 1 and 16, the actors"),
         ({"sm_share": 0.0}, "above 0 and at most 1"),
-        ({"device": "gpu"}, "must be cpu or cuda"),
+        ({"device": "gpu"}, "must be cpu, cuda or emulated"),
         ({"precision": "fp8"}, "must be auto, fp32 or bf16"),
         ({"learning_rate": float("nan")}, "learning_rate is nan"),
         ({"discount": float("inf")}, "discount is inf"),
         ({"sm_share": 0.5, "device": "cuda"}, "a part of a GPU cannot be granted yet"),
+        ({"algorithm": "ppo"}, "must be impala or r2d2"),
+        ({"inference": "remote"}, "must be central or local"),
+        ({"actors": 3, "actor_groups": 4}, "at least one for each of 4 groups"),
+        (
+            {"inference": "local", "actor_threads": 4, "inference_batch": 5},
+            "between 1 and 4, the actors of the",
+        ),
+        ({"device": "emulated"}, "profile belongs to device=emulated"),
+        ({"algorithm": "r2d2", "replay_sequences": 8}, "at least two batches, 32"),
+        ({"replay_ratio": 0.0}, "replay_ratio is 0.0"),
     ],
 )
 def test_a_setting_that_no_run_could_mean_is_refused(setting, message):
@@ -169,3 +191,46 @@ def test_an_allowance_holds_the_device_side_to_its_share():
         thread.join()
     share = (processor_time.device_s() - used) / (time.perf_counter() - start)
     assert share == pytest.approx(0.25, rel=0.2)
+
+
+@pytest.mark.parametrize("algorithm", ["impala", "r2d2"])
+@pytest.mark.parametrize("lstm", [0, 8])
+@pytest.mark.parametrize("shape", [{"inference": "local", "actor_threads": 2}, {"actor_groups": 3}])
+def test_every_combination_trains(algorithm, lstm, shape):
+    config = TrainerConfig(
+        **CARTPOLE, **shape, algorithm=algorithm, lstm=lstm, actors=8, learner_batch=4, burn_in=3
+    )
+    run = Run(config)
+    last = run.run(until=lambda _: False, learn_samples=2_000)
+    run.close()
+    assert last.learned >= 2_000
+    assert last.episodes > 0
+    assert np.isfinite([weights.abs().sum().item() for weights in run.network.parameters()]).all()
+
+
+def test_groups_share_actors_and_threads_and_no_environment():
+    groups = grouped(TrainerConfig(actors=7, actor_threads=3, actor_groups=2, seed=10))
+    assert [group.actors for group in groups] == [3, 4]
+    assert [group.actor_threads for group in groups] == [1, 2]
+    seeds = [seed for group in groups for seed in range(group.seed, group.seed + group.actors)]
+    assert seeds == list(range(10, 17))  # envpool's i-th environment has seed + i
+
+
+def test_local_inference_belongs_to_the_actors():
+    local = Run(TrainerConfig(**CARTPOLE, actors=8, actor_threads=2, inference="local"))
+    central = Run(TrainerConfig(**CARTPOLE, actors=8, actor_threads=2))
+    stepping = {thread for group in local.environments for thread in group.threads}
+    assert len(local.actor_threads - stepping) == 2
+    assert central.actor_threads == central.environments[0].threads
+    local.close()
+    central.close()
+
+
+@pytest.mark.parametrize(("part", "infers", "learns"), [("supply", True, False), ("demand", False, True)])
+def test_the_parts_of_local_inference_divide_between_actors_and_device(part, infers, learns):
+    run = Run(TrainerConfig(**CARTPOLE, part=part, inference="local", actors=4))
+    start = time.perf_counter()
+    last = run.run(until=lambda now: now.time_s - start > 0.5)
+    run.close()
+    assert all(isinstance(loop._policy, NetworkPolicy) == infers for loop in run._loops)
+    assert (last.updates > 0) == learns
