@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from cgratio.trainer.bodies import MLP, DeepResNet, NatureCNN, ShallowCNN, arrangement, build_body
-from cgratio.trainer.config import TrainerError
+from cgratio.trainer.bodies import BODIES, MLP, DeepResNet, NatureCNN, ShallowCNN, arrangement, build_body
+from cgratio.trainer.config import NETWORKS, TrainerError
 
 
 def as_published(body, pixels):
@@ -98,6 +98,10 @@ def test_the_deep_network_reads_pixels_as_parts_of_one():
 def own_parts(monkeypatch):
     """Makes `own_parts` importable, as a user's package would be."""
     monkeypatch.syspath_prepend(Path(__file__).parent)
+
+
+def test_every_body_with_a_name_is_listed_where_torch_is_not_loaded():
+    assert tuple(BODIES) == NETWORKS
 
 
 def test_a_body_of_ones_own_comes_by_its_import_path():

@@ -9,6 +9,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator
 
 from cgratio.machine.placement import Pinning
 from cgratio.results.words import Part
+from cgratio.trainer.config import NETWORKS
 from cgratio.trial.request import Limits
 
 Auto = Literal["auto"]
@@ -19,13 +20,14 @@ AXIS_NAMES = {"unroll_length": ("unroll_length", "unroll"), "learner_batch": ("l
 MOST_COMBINATIONS = 100_000
 SMALLEST_SHARE = 0.01
 
-Network = Literal["nature_cnn", "mlp"]
 Device = Literal["auto", "cpu", "cuda"]
 Precision = Literal["auto", "fp32", "bf16"]
 
 # A field's description completes "it must be ...", with which a wrong value is answered.
 _COUNT = "a whole number from 1 to 1,000,000"
 _SHARE = f"a number from {SMALLEST_SHARE} to 1 (with less, the launch alone takes minutes)"
+_NETWORK = f"{', '.join(NETWORKS)} or package.module:factory"
+_Network = Annotated[str, Field(pattern=rf"^({'|'.join(NETWORKS)}|[\w.]+:\w+)$")]
 _PartName = Annotated[Part, Field(strict=False)]
 _PinningName = Annotated[Pinning, Field(strict=False)]
 _Count = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -56,8 +58,8 @@ class Axes(_Strict):
     """
 
     part: Annotated[list[_PartName], Field(description="whole, supply or demand")] = [Part.WHOLE]
-    environment: Annotated[list[str], Field(description="the id of an envpool environment")] = ["Pong-v5"]
-    network: Annotated[list[Network], Field(description="nature_cnn or mlp")] = ["nature_cnn"]
+    environment: Annotated[list[str], Field(description="the id of an environment")] = ["Pong-v5"]
+    network: Annotated[list[_Network], Field(description=_NETWORK)] = ["nature_cnn"]
     device: Annotated[list[Device], Field(description="cpu, cuda or auto")] = [AUTO]
     actors: _CountsOrAuto = [16]
     actor_cpus: _CountsOrAuto = [AUTO]
