@@ -239,3 +239,72 @@ def test_what_cannot_run_is_refused_before_anything_runs(axes, fields, message):
     with pytest.raises(SpecError) as error:
         plan(axes, **fields)
     assert message in str(error.value)
+
+
+PROFILE = {"inference_s": 0.001, "observation_s": 0.0, "update_s": 0.01}
+
+
+def test_supply_has_a_network_only_where_the_actors_infer():
+    axes = {"part": ["supply"], "inference": ["central", "local"], "network": ["nature_cnn", "mlp"]}
+    points = plan(axes | {"actor_cpus": [2]}).points
+    assert [(point["inference"], point["network"]) for point in points] == [
+        ("central", None),
+        ("local", "nature_cnn"),
+        ("local", "mlp"),
+    ]
+
+
+def test_the_core_and_the_replay_are_the_algorithms_own():
+    points = plan({"algorithm": ["impala", "r2d2"], "replay_ratio": [1.0, 2.0]}).points
+    assert [(point["algorithm"], point["lstm"], point["replay_ratio"]) for point in points] == [
+        ("impala", 0, None),
+        ("r2d2", 512, 1.0),
+        ("r2d2", 512, 2.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("axes", "groups", "batch"),
+    [
+        ({"actors": 32, "actor_groups": 4}, 4, 4),
+        ({"actors": 32, "inference": "local", "actor_cpus": 4}, None, 8),
+        ({"actors": 7, "inference": "local", "actor_cpus": 2}, None, 3),
+        ({"actors": 32, "inference": "local", "actor_cpus": 4, "inference_batch": 2}, None, 2),
+    ],
+)
+def test_a_batch_is_within_its_group(axes, groups, batch):
+    (point,) = plan(axes).points
+    assert (point["actor_groups"], point["inference_batch"]) == (groups, batch)
+
+
+@pytest.mark.parametrize(
+    ("axes", "fields", "message"),
+    [
+        ({"actors": 3, "actor_groups": 4}, {}, "actors is 3 with 4 inference loops; each needs an actor"),
+        (
+            {"actors": 8, "actor_groups": 4, "inference_batch": 3},
+            {},
+            "inference_batch is 3 with 8 actors",
+        ),
+        ({"device": "emulated", "inference": "local"}, {"emulated": PROFILE}, "which only infers centrally"),
+        ({"device": "emulated", "gpus": 1}, {"emulated": PROFILE}, "device is emulated and gpus is 1"),
+    ],
+)
+def test_groups_and_devices_that_cannot_be_are_refused(axes, fields, message):
+    with pytest.raises(SpecError, match=message):
+        plan(axes, **fields)
+
+
+def test_an_emulated_device_comes_with_its_profile_and_is_driven_by_two_threads(tmp_path):
+    found = plan({"device": "emulated", "part": ["whole", "supply"]}, emulated=PROFILE)
+    for trial, request in found.requests(tmp_path):
+        assert request.trainer["profile"] == PROFILE | {"idle_w": None, "busy_w": None}
+        assert trial.axes["gpus"] == (0 if trial.axes["part"] == "whole" else None)
+        assert trial.axes["device_cpus"] == (2 if trial.axes["part"] == "whole" else None)
+
+
+def test_another_profile_makes_other_trials():
+    one, other = (
+        plan({"device": "emulated"}, emulated=PROFILE | {"update_s": seconds}) for seconds in (0.01, 0.02)
+    )
+    assert {trial.trial_id for trial in one.trials}.isdisjoint(trial.trial_id for trial in other.trials)

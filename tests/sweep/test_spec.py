@@ -12,6 +12,7 @@ BOMB = "a: &a [0,0,0,0,0,0,0,0,0,0]\n" + "".join(
     for before, here in zip("abcdefg", "bcdefgh", strict=True)
 )
 GOOD = "name: a\naxes:\n  actors: [1, 2]\n"
+EMULATED = "name: a\naxes: {device: emulated}\n"
 
 
 def write(tmp_path, text):
@@ -33,7 +34,11 @@ def write(tmp_path, text):
         (GOOD + "trial: {max-s: 3}\n", 4, "unknown key trial.max-s; did you mean max_s?"),
         ("name: a\naxes: {actor-cpus: 1}\n", 2, "unknown key axes.actor-cpus; did you mean actor_cpus?"),
         (GOOD + "replicate: 3\n", 4, "unknown key replicate; did you mean replicates?"),
-        (GOOD + "trainer:\n  lr: 0.1\n", 5, "unknown key trainer.lr; known here: c_clip, clip_rewards,"),
+        (
+            GOOD + "trainer:\n  lr: 0.1\n",
+            5,
+            "unknown key trainer.lr; known here: burn_in, c_clip,",
+        ),
         (
             GOOD + "trainer:\n  unroll: 5\n",
             5,
@@ -80,7 +85,11 @@ def write(tmp_path, text):
             3,
             'axes.pinning is "tight"; it must be none, compact, scatter',
         ),
-        ("name: a\naxes:\n  device: tpu\n", 3, 'axes.device is "tpu"; it must be cpu, cuda or auto'),
+        (
+            "name: a\naxes:\n  device: tpu\n",
+            3,
+            'axes.device is "tpu"; it must be cpu, cuda, emulated or auto',
+        ),
         (
             "name: a\naxes:\n  environment: 5\n",
             3,
@@ -107,6 +116,23 @@ def write(tmp_path, text):
         (GOOD + "trainer: 5\n", 4, "trainer is 5; it must be a group of settings"),
         (GOOD + "trainer: {discount: 2}\n", 4, "trainer.discount is 2; it must be a number from 0 to 1"),
         (GOOD + "trial:\n  max_s: 3\n", 4, "trial: max_s is 3, too short"),
+        (GOOD + "emulated: {inference_s: 0, observation_s: 0, update_s: 0}\n", None, "that no axis asks for"),
+        ("name: a\naxes: {device: emulated}\n", None, "whose profile is missing; give emulated: {inference"),
+        (EMULATED + "emulated: {inference_s: -1, observation_s: 0, update_s: 0}\n", 3, "a number, 0 or more"),
+        (EMULATED + "emulated: {inference_s: 1, observation_s: 0}\n", 3, "emulated.update_s is missing"),
+        (
+            EMULATED + "emulated: {inference_s: 0, observation_s: 0, update_s: 0, idle_w: 9, busy_w: 5}\n",
+            3,
+            "busy_w is 5; it must be at least idle_w, 9",
+        ),
+        (
+            EMULATED + "emulated: {inference_s: 0, observation_s: 0, update_s: 0, idle_w: 9}\n",
+            3,
+            "idle_w and busy_w belong together",
+        ),
+        ("name: a\naxes:\n  algorithm: ppo\n", 3, 'axes.algorithm is "ppo"; it must be impala or r2d2'),
+        ("name: a\naxes:\n  lstm: -1\n", 3, "axes.lstm is -1; it must be a whole number of units, 0 for"),
+        ("name: a\naxes:\n  replay_ratio: 0\n", 3, "axes.replay_ratio is 0; it must be a number above 0"),
         (GOOD + "power_model: {idle_w: 50, max_w: 40}\n", 4, "must be above idle_w, 50"),
         (
             GOOD + "power_model: {idle_w: 50}\n",

@@ -140,8 +140,11 @@ def _answer(found: list[_Result], *, points: tuple[Point, ...], trials: tuple[Tr
 
 def _labels(found: list[_Result], *, trials: tuple[Trial, ...]) -> tuple[str, ...]:
     labels = []
-    if any(counting.accelerator(result.workload) == "device CPU" for result in found):
-        labels.append("device CPUs stand in for the accelerator")
+    accelerators = {counting.accelerator(result.workload) for result in found}
+    if "device CPU" in accelerators:
+        labels.append(counting.STAND_IN)
+    if "emulated device" in accelerators:
+        labels.append("emulated")
     if any(trial.valid and trial.boundary == "modelled" for trial in trials):
         labels.append("modelled")
     quantities = [optimum.threads_per_accelerator for r in found for optimum in (r.rate, r.energy)]

@@ -9,10 +9,13 @@ from cgratio.analysis.facts import Quantity
 from cgratio.analysis.ratio import scaled
 from cgratio.analysis.workloads import Workload
 
+STAND_IN = "device CPUs stand in for the accelerator"
+
 
 def accelerator(workload: Workload) -> str:
     """What one accelerator is, in the singular."""
-    return "GPU" if workload.key["device"] == "cuda" else "device CPU"
+    names = {"cuda": "GPU", "emulated": "emulated device"}
+    return names.get(workload.key["device"], "device CPU")
 
 
 def counting_rule(workload: Workload) -> str:
@@ -24,6 +27,11 @@ def counting_rule(workload: Workload) -> str:
         return (
             f"{threads}, without those that drive a GPU; accelerators = GPUs times the share of them that the"
             f" job had{card}"
+        )
+    if workload.key["device"] == "emulated":
+        return (
+            f"{threads}, without those that drive the device; accelerators = one emulated device, which takes"
+            " the time that the sweep's profile says, times the share of it that the job had"
         )
     return (
         f"{threads}; accelerators = hardware threads that stood in for one (device CPUs) times the share of"
@@ -41,7 +49,8 @@ def per_sm(threads: Quantity, *, workload: Workload) -> Quantity:
     """The published CPU/GPU ratio: hardware threads over SMs (Inci et al. 2020)."""
     unit = "threads/SM"
     if workload.key["device"] != "cuda":
-        return Quantity.unknown(unit=unit, reason="no SMs: device CPUs stand in for the accelerator")
+        what = "the device is emulated" if workload.key["device"] == "emulated" else STAND_IN
+        return Quantity.unknown(unit=unit, reason=f"no SMs: {what}")
     sms = sms_per_gpu(workload)
     if sms is None:
         return Quantity.unknown(unit=unit, reason="the number of SMs was not read back, or it is mixed")

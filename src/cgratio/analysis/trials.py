@@ -31,8 +31,8 @@ class Trial:
 
     Attributes:
         axes: requested axis values; None where an axis has no meaning.
-        threads: actor CPUs c. actors: environments in flight n. amount: accelerators a, that is device CPUs
-            or GPUs times the share of them that was read back (or else asked for). None where unknown.
+        threads: actor CPUs c. actors: environments in flight n. amount: accelerators a, that is device CPUs,
+            GPUs, or one emulated, times the share that was read back (or else asked for). None where unknown.
         valid: whether it may enter any number. codes: why not.
         rate: samples/s. seconds: measured time. joules: of `boundary`, over the same time.
         joules_pm: relative half-width of `joules` from its sensor.
@@ -136,6 +136,8 @@ def _amount(axes: Mapping[str, Any], *, observed_share: float | None) -> float |
     if axes["part"] == Part.SUPPLY:
         return None
     share = observed_share or _number(axes["sm_share"]) or 1.0
+    if axes["device"] == "emulated":
+        return share
     units = _number(axes["gpus"]) if axes["device"] == "cuda" else _number(axes["device_cpus"])
     return units * share if units else None
 

@@ -17,7 +17,20 @@ from cgratio.results.words import Part
 
 Floats = npt.NDArray[np.float64]
 
-KEYS = ("environment", "network", "device", "pinning", "precision", "unroll_length", "learner_batch")
+KEYS = (
+    "environment",
+    "algorithm",
+    "network",
+    "lstm",
+    "inference",
+    "device",
+    "pinning",
+    "precision",
+    "actor_groups",
+    "unroll_length",
+    "learner_batch",
+    "replay_ratio",
+)
 """Axes that make another workload. The inference batch follows from the actors, so it does not."""
 
 

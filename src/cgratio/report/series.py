@@ -107,9 +107,10 @@ def batch_follows(points: Iterable[Point]) -> bool:
 
 
 def accelerators(point: Point) -> float | None:
-    """How many accelerators a point uses: GPUs, or device CPUs where they stand in, times the share."""
+    """How many accelerators a point uses: GPUs, device CPUs that stand in, one emulated; times the share."""
     axes = point.axes
-    units = axes.get("gpus") if axes.get("device") == "cuda" else axes.get("device_cpus")
+    counted = {"cuda": axes.get("gpus"), "emulated": 1}
+    units = counted.get(str(axes.get("device")), axes.get("device_cpus"))
     share = axes.get("sm_share")
     if not units:
         return None

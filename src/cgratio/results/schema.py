@@ -24,9 +24,13 @@ _UTC = pa.timestamp("us", tz="UTC")
 AXES: dict[str, pa.DataType] = {
     "part": pa.string(),
     "environment": pa.string(),
+    "algorithm": pa.string(),
     "network": pa.string(),
-    "device": pa.string(),  # cpu or cuda
+    "lstm": pa.int64(),  # units of the recurrent core, 0 without one
+    "inference": pa.string(),  # central or local
+    "device": pa.string(),  # cpu, cuda or emulated
     "actors": pa.int64(),
+    "actor_groups": pa.int64(),
     "actor_cpus": pa.int64(),
     "device_cpus": pa.int64(),
     "pinning": pa.string(),
@@ -35,6 +39,7 @@ AXES: dict[str, pa.DataType] = {
     "inference_batch": pa.int64(),
     "unroll_length": pa.int64(),
     "learner_batch": pa.int64(),
+    "replay_ratio": pa.float64(),
     "precision": pa.string(),
 }
 """What was asked for. An axis that has no meaning for a part (device_cpus of a supply trial) is null."""

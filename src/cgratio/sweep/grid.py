@@ -13,25 +13,29 @@ from cgratio.sweep.document import SpecError
 from cgratio.sweep.exclude import Exclusion
 from cgratio.sweep.host import SweepHost
 from cgratio.sweep.spec import AUTO, Axes, Spec
-from cgratio.trainer.config import default_batch
+from cgratio.trainer.config import TrainerConfig, default_batch
 
 AxisValues = dict[str, Any]
 
-MEANINGLESS: dict[Part, tuple[str, ...]] = {
-    # No accelerator and no network: actions are random and nothing is learned.
-    Part.SUPPLY: (
-        "device_cpus",
-        "gpus",
-        "sm_share",
-        "network",
-        "unroll_length",
-        "learner_batch",
-        "precision",
-    ),
-    # No environment is stepped.
-    Part.DEMAND: ("actor_cpus",),
-}
-"""Axes that a part of the pipeline does not have; they are null in its points."""
+_OF_THE_DEVICE = ("device_cpus", "gpus", "sm_share")
+_OF_THE_LEARNER = ("unroll_length", "learner_batch", "replay_ratio")
+_OF_THE_NETWORK = ("algorithm", "network", "lstm", "precision")
+
+
+def meaningless(point: AxisValues) -> tuple[str, ...]:
+    """Axes that a point does not have, by its part and by other axes; they are null in it."""
+    without: tuple[str, ...] = () if point["algorithm"] == "r2d2" else ("replay_ratio",)
+    if point["device"] == "emulated":
+        without += ("precision",)
+    if point["inference"] == "local":
+        without += ("actor_groups",)  # one for each actor CPU
+    if point["part"] == Part.SUPPLY:
+        # Nothing is learned; with central inference no network acts either, since actions are random.
+        without += _OF_THE_DEVICE + _OF_THE_LEARNER
+        without += _OF_THE_NETWORK if point["inference"] == "central" else ()
+    if point["part"] == Part.DEMAND:
+        without += ("actor_cpus",)  # no environment is stepped
+    return without
 
 
 def make_points(spec: Spec, host: SweepHost) -> tuple[AxisValues, ...]:
@@ -61,15 +65,27 @@ def _expand(grid: Axes, host: SweepHost) -> Iterator[AxisValues]:
         point = dict(zip(values, combination, strict=True))
         if point["device"] == AUTO:
             point["device"] = "cuda" if host.cuda else "cpu"
+        if point["lstm"] == AUTO:
+            point["lstm"] = TrainerConfig(algorithm=point["algorithm"]).lstm_units
         if point["gpus"] == AUTO:
             point["gpus"] = 1 if point["device"] == "cuda" else 0
         for actors in _actors(point, host):
-            batch = default_batch(actors) if point["inference_batch"] == AUTO else point["inference_batch"]
-            sized = point | {"actors": actors, "inference_batch": batch}
+            sized = point | {"actors": actors}
             for device_cpus in _device_cpus(sized, host):
                 for actor_cpus in _actor_cpus(sized, host, device_cpus=device_cpus):
                     answered = sized | {"device_cpus": device_cpus, "actor_cpus": actor_cpus}
-                    yield answered | dict.fromkeys(MEANINGLESS.get(point["part"], ()))
+                    answered["inference_batch"] = _inference_batch(answered)
+                    yield answered | dict.fromkeys(meaningless(answered))
+
+
+def _inference_batch(point: AxisValues) -> int:
+    """Half of a group's actors, so that the others step meanwhile; all of them where they share a CPU."""
+    if point["inference_batch"] != AUTO:
+        return int(point["inference_batch"])
+    local = point["inference"] == "local"
+    groups = point["actor_cpus"] if local else point["actor_groups"]
+    group = max(1, point["actors"] // groups)
+    return group if local else default_batch(group)
 
 
 def _actors(point: AxisValues, host: SweepHost) -> list[int]:
@@ -85,8 +101,8 @@ def _actors(point: AxisValues, host: SweepHost) -> list[int]:
 def _device_cpus(point: AxisValues, host: SweepHost) -> list[int]:
     if point["device_cpus"] != AUTO:
         return [point["device_cpus"]]
-    if point["device"] == "cuda":
-        # Two threads drive a GPU: the actor loop and the learner.
+    if point["device"] in {"cuda", "emulated"}:
+        # Two threads drive an accelerator: the actor loop and the learner.
         return [min(2, max(1, len(host.allowed) - 1))]
     if point["part"] == Part.DEMAND:
         return [count for count in (1, 2) if count <= len(host.allowed)]
@@ -105,18 +121,29 @@ def _check(points: list[AxisValues], host: SweepHost) -> None:
     placed = set()
     for point in points:
         _check_device(point, host)
-        batch, actors = point["inference_batch"], point["actors"]
-        if batch > actors:
-            raise SpecError(
-                f"inference_batch is {batch} with {actors} actors; it must not exceed the actors",
-                axis="inference_batch",
-                value=batch,
-            )
+        _check_groups(point)
         # Many points of a large grid want the same CPUs, and to look for these takes time.
         wanted = (point["actor_cpus"], point["device_cpus"], point["pinning"])
         if wanted not in placed:
             placed.add(wanted)
             _check_placement(point, host)
+
+
+def _check_groups(point: AxisValues) -> None:
+    batch, actors = point["inference_batch"], point["actors"]
+    groups = point["actor_groups"] or point["actor_cpus"] or 1
+    if actors < groups:
+        axis = "actor_groups" if point["actor_groups"] else "actor_cpus"
+        raise SpecError(
+            f"actors is {actors} with {groups} inference loops; each needs an actor", axis=axis, value=groups
+        )
+    if batch > actors // groups:
+        shown = f"{actors} actors" + (f" in {groups} groups" if groups > 1 else "")
+        raise SpecError(
+            f"inference_batch is {batch} with {shown}; it must not exceed the actors of a group",
+            axis="inference_batch",
+            value=batch,
+        )
 
 
 def _check_device(point: AxisValues, host: SweepHost) -> None:
@@ -127,8 +154,14 @@ def _check_device(point: AxisValues, host: SweepHost) -> None:
         )
     if device == "cuda" and gpus == 0:
         raise SpecError("device is cuda and gpus is 0; use gpus 1 or device cpu", axis="gpus", value=0)
-    if device == "cpu" and gpus:
-        raise SpecError("device is cpu and gpus is 1; use gpus 0 or device cuda", axis="gpus", value=1)
+    if device != "cuda" and gpus:
+        raise SpecError(f"device is {device} and gpus is 1; use gpus 0 or device cuda", axis="gpus", value=1)
+    if device == "emulated" and point["inference"] == "local":
+        raise SpecError(
+            "inference is local on an emulated device, which only infers centrally; use central",
+            axis="inference",
+            value="local",
+        )
     if device == "cuda" and share is not None and share < 1:
         raise SpecError(
             f"sm_share is {share:g} on a GPU, a part of which cannot be granted yet; use 1, or leave it out "

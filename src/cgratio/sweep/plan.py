@@ -166,6 +166,7 @@ def _fixed(spec: Spec) -> dict[str, Any]:
         "trial": spec.trial.model_dump(mode="json"),
         "seed": spec.seed,
         "power_model": spec.power_model.model_dump(mode="json") if spec.power_model else None,
+        "emulated": spec.emulated.model_dump(mode="json") if spec.emulated else None,
     }
 
 
@@ -186,12 +187,17 @@ def _request(plan: Plan, trial: PlannedTrial, folder: Path) -> TrialRequest:
     shape = (
         "part",
         "environment",
+        "algorithm",
         "network",
+        "lstm",
+        "inference",
         "device",
         "actors",
+        "actor_groups",
         "inference_batch",
         "unroll_length",
         "learner_batch",
+        "replay_ratio",
         "precision",
     )
     model = None
@@ -217,6 +223,7 @@ def _request(plan: Plan, trial: PlannedTrial, folder: Path) -> TrialRequest:
             **spec.trainer.model_dump(),
             # What the part does not have stays at the trainer's default, which it does not look at.
             **{name: axes[name] for name in shape if axes[name] is not None},
+            "profile": spec.emulated.model_dump() if axes["device"] == "emulated" and spec.emulated else None,
             "sm_share": share,
             "actor_threads": max(1, actor_cpus),
             "device_threads": max(1, device_cpus),

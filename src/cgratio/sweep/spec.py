@@ -9,7 +9,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator
 
 from cgratio.machine.placement import Pinning
 from cgratio.results.words import Part
-from cgratio.trainer.config import NETWORKS
+from cgratio.trainer.config import NETWORKS, DeviceProfile, TrainerError
 from cgratio.trial.request import Limits
 
 Auto = Literal["auto"]
@@ -20,7 +20,9 @@ AXIS_NAMES = {"unroll_length": ("unroll_length", "unroll"), "learner_batch": ("l
 MOST_COMBINATIONS = 100_000
 SMALLEST_SHARE = 0.01
 
-Device = Literal["auto", "cpu", "cuda"]
+Device = Literal["auto", "cpu", "cuda", "emulated"]
+Algorithm = Literal["impala", "r2d2"]
+Inference = Literal["central", "local"]
 Precision = Literal["auto", "fp32", "bf16"]
 
 # A field's description completes "it must be ...", with which a wrong value is answered.
@@ -33,6 +35,7 @@ _PinningName = Annotated[Pinning, Field(strict=False)]
 _Count = Annotated[int, Field(ge=1, le=1_000_000)]
 _Counts = Annotated[list[_Count], Field(description=_COUNT)]
 _CountsOrAuto = Annotated[list[_Count | Auto], Field(description=f"{_COUNT}, or auto")]
+_Units = Annotated[int, Field(ge=0, le=65_536)]
 _Gpus = Annotated[int, Field(ge=0, le=1)]
 _Share = Annotated[float, Field(ge=SMALLEST_SHARE, le=1)]
 _AXES = "a grid, such as {actors: [4, 16]}, or a list of grids"
@@ -60,8 +63,14 @@ class Axes(_Strict):
     part: Annotated[list[_PartName], Field(description="whole, supply or demand")] = [Part.WHOLE]
     environment: Annotated[list[str], Field(description="the id of an environment")] = ["Pong-v5"]
     network: Annotated[list[_Network], Field(description=_NETWORK)] = ["nature_cnn"]
-    device: Annotated[list[Device], Field(description="cpu, cuda or auto")] = [AUTO]
+    algorithm: Annotated[list[Algorithm], Field(description="impala or r2d2")] = ["impala"]
+    lstm: Annotated[
+        list[_Units | Auto], Field(description="a whole number of units, 0 for none, or auto")
+    ] = [AUTO]
+    inference: Annotated[list[Inference], Field(description="central or local")] = ["central"]
+    device: Annotated[list[Device], Field(description="cpu, cuda, emulated or auto")] = [AUTO]
     actors: _CountsOrAuto = [16]
+    actor_groups: _Counts = [1]
     actor_cpus: _CountsOrAuto = [AUTO]
     device_cpus: _CountsOrAuto = [AUTO]
     pinning: Annotated[list[_PinningName], Field(description="none, compact, scatter or core")] = [
@@ -72,6 +81,7 @@ class Axes(_Strict):
     inference_batch: _CountsOrAuto = [AUTO]
     unroll_length: Annotated[_Counts, _written_as("unroll_length")] = [20]
     learner_batch: Annotated[_Counts, _written_as("learner_batch")] = [16]
+    replay_ratio: Annotated[list[_Positive], Field(description="a number above 0")] = [1.0]
     precision: Annotated[list[Precision], Field(description="fp32, bf16 or auto")] = [AUTO]
 
     @model_validator(mode="before")
@@ -109,6 +119,10 @@ class Trainer(_Strict):
     rho_clip: _Positive = 1.0
     c_clip: _Positive = 1.0
     clip_rewards: Annotated[bool | None, Field(description="true, false or null")] = None
+    burn_in: Annotated[int, Field(ge=0, description="a whole number, 0 or more")] = 40
+    n_step: Annotated[int, Field(ge=1, description="a whole number, 1 or more")] = 5
+    replay_sequences: Annotated[int, Field(ge=2, description="a whole number, 2 or more")] = 512
+    target_period: Annotated[int, Field(ge=1, description="a whole number, 1 or more")] = 400
 
 
 _DEFAULTS = Limits()
@@ -159,6 +173,24 @@ class PowerModelSpec(_Strict):
         return self
 
 
+class Profile(_Strict):
+    """What an emulated device takes and draws; see `trainer.config.DeviceProfile`."""
+
+    inference_s: _NotNegative
+    observation_s: _NotNegative
+    update_s: _NotNegative
+    idle_w: Annotated[float | None, Field(ge=0, description="a number, 0 or more, or null")] = None
+    busy_w: Annotated[float | None, Field(ge=0, description="a number, 0 or more, or null")] = None
+
+    @model_validator(mode="after")
+    def _can_be(self) -> Profile:
+        try:
+            DeviceProfile(**self.model_dump())
+        except TrainerError as error:
+            raise ValueError(str(error).removeprefix("profile: ")) from error
+        return self
+
+
 class Spec(_Strict):
     """One sweep.
 
@@ -169,6 +201,7 @@ class Spec(_Strict):
         exclude: expressions over axes, such as `actors < actor_cpus`; a point where one holds is left out.
         replicates: fresh launches of each point.
         seed: of the order, the environments and the networks.
+        emulated: the profile of the device `emulated`.
         sentinel: whether one point is measured once more in each block, to see the host drift.
     """
 
@@ -184,11 +217,24 @@ class Spec(_Strict):
     seed: Annotated[int, Field(ge=0, lt=2**31, description="a whole number, 0 or more and below 2^31")] = 0
     sentinel: Annotated[Literal["auto", "none"], Field(description="auto or none")] = AUTO
     power_model: Annotated[PowerModelSpec | None, Field(description="idle_w and max_w, or null")] = None
+    emulated: Annotated[Profile | None, Field(description="a profile of the device, or null")] = None
 
     @field_validator("axes", mode="before")
     @classmethod
     def _one_grid_or_many(cls, value: Any) -> Any:
         return [value] if isinstance(value, dict) else value
+
+    @model_validator(mode="after")
+    def _knows_its_device(self) -> Spec:
+        asked = any("emulated" in grid.device for grid in self.axes)
+        if asked and self.emulated is None:
+            raise ValueError(
+                "an axis asks for the device emulated, whose profile is missing; give emulated: "
+                "{inference_s: ..., observation_s: ..., update_s: ...}"
+            )
+        if self.emulated is not None and not asked:
+            raise ValueError("emulated is a profile of a device that no axis asks for: give device: emulated")
+        return self
 
     @field_validator("axes")
     @classmethod
@@ -208,6 +254,7 @@ GROUPS: dict[str, type[BaseModel]] = {
     "trainer": Trainer,
     "trial": Trial,
     "power_model": PowerModelSpec,
+    "emulated": Profile,
 }
 """Keys of a specification that hold keys themselves."""
 

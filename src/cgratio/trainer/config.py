@@ -59,22 +59,24 @@ class DeviceProfile:
     """How long an emulated device takes for its work, and what it draws.
 
     An inference of n observations takes `inference_s + observation_s * n`, an update `update_s`, each divided
-    by the device's share. Power is `idle_w` and, while it works, `busy_w`.
+    by the device's share. Power is `idle_w` and, while all of it works, `busy_w`; None if that is not known.
     """
 
     inference_s: float = 0.0
     observation_s: float = 0.0
     update_s: float = 0.0
-    idle_w: float = 0.0
-    busy_w: float = 0.0
+    idle_w: float | None = None
+    busy_w: float | None = None
 
     def __post_init__(self) -> None:
         """Refuses what no device could be."""
         for field in fields(self):
             value = getattr(self, field.name)
-            if not (math.isfinite(value) and value >= 0):
+            if value is not None and not (math.isfinite(value) and value >= 0):
                 raise TrainerError(f"profile: {field.name} is {value}; it must be a number, 0 or more")
-        if self.busy_w < self.idle_w:
+        if (self.idle_w is None) != (self.busy_w is None):
+            raise TrainerError("profile: idle_w and busy_w belong together: give both or neither")
+        if self.idle_w is not None and self.busy_w is not None and self.busy_w < self.idle_w:
             raise TrainerError(
                 f"profile: busy_w is {self.busy_w:g}; it must be at least idle_w, {self.idle_w:g}"
             )

@@ -123,7 +123,9 @@ class Run:
         torch.set_num_threads(max(1, config.device_threads))
         keep_freed_memory()
         self._algorithm: Algorithm = ALGORITHMS[config.algorithm](config)
-        self._device = EmulatedDevice(config.profile, share=config.sm_share) if config.profile else None
+        self._device: EmulatedDevice | None = None
+        if config.profile and config.part != Part.SUPPLY:
+            self._device = EmulatedDevice(config.profile, share=config.sm_share)
         self._weights = self._make_weights() if self._infers or self._updates else None
         self.network = self._weights.network if self._weights else None
         self.precision = self._weights.precision if self._weights else None
@@ -211,7 +213,7 @@ class Run:
             state_size=self._algorithm.layout.state_size,
             version=lambda: self._learner.updates if self._learner else 0,
         )
-        if self._device and self.config.part != Part.SUPPLY:
+        if self._device:
             return EmulatedPolicy(self._device, anything)
         return anything
 

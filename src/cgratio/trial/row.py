@@ -151,6 +151,11 @@ def _share_columns(request: TrialRequest, seen: Observed, *, whole: Window) -> d
         columns["device_busy_share"] = whole.device_cpu_s / (request.device_cpus * share * wall)
         # The share is a limit that the trainer keeps to; a trial that used more is not valid (see `verdict`).
         columns["observed_sm_share"] = share
+    elif device == "emulated" and whole.device_busy_s is not None:
+        share = request.axes["sm_share"]
+        columns["device_busy_share"] = whole.device_busy_s / wall
+        columns["device_s_per_sample"] = _ratio(whole.device_busy_s * share, whole.samples)
+        columns["observed_sm_share"] = share
     else:
         readings = seen.values("gpu_utilisation", start_s=whole.start_s, end_s=whole.end_s)
         utilisation = fmean(readings) if readings else None
@@ -164,8 +169,39 @@ def _share_columns(request: TrialRequest, seen: Observed, *, whole: Window) -> d
 _PREFERRED = {
     "cpu": (EnergyBoundary.NODE, EnergyBoundary.CPU_PACKAGE, EnergyBoundary.MODELLED),
     "cuda": (EnergyBoundary.NODE, EnergyBoundary.GPU_BOARD, EnergyBoundary.MODELLED),
+    # No sensor of this host sees a device that is not here.
+    "emulated": (EnergyBoundary.MODELLED, EnergyBoundary.MODELLED),
 }
 """Samples per joule are of the widest boundary that was measured, or modelled as the last resort."""
+
+
+def _columns_of(energy: Energy) -> dict[str, Any]:
+    return {
+        f"energy_{energy.boundary}_j": energy.joules,
+        f"energy_{energy.boundary}_pm_j": energy.plus_minus_j,
+        f"energy_{energy.boundary}_method": energy.method,
+        f"energy_{energy.boundary}_source": energy.source,
+        f"energy_{energy.boundary}_reason": energy.reason,
+    }
+
+
+def _emulated_energy(request: TrialRequest, whole: Window) -> Energy:
+    """What the emulated device would have drawn: idle, and more while its share works."""
+    boundary = EnergyBoundary.MODELLED
+    profile = request.trainer.get("profile") or {}
+    idle_w, busy_w = profile.get("idle_w"), profile.get("busy_w")
+    if idle_w is None or busy_w is None:
+        return Energy(boundary=boundary, joules=None, reason="the emulated device's profile has no watts")
+    if whole.device_busy_s is None:
+        return Energy(boundary=boundary, joules=None, reason="no accelerator runs in a supply trial")
+    worked_s = whole.device_busy_s * (request.axes["sm_share"] or 1.0)
+    return Energy(
+        boundary=boundary,
+        joules=idle_w * whole.duration_s + (busy_w - idle_w) * worked_s,
+        plus_minus_j=0.0,  # it is what the profile says, to the digit
+        method="modelled",
+        source=f"emulated device: {idle_w:g} W idle, {busy_w:g} W busy",
+    )
 
 
 def _energy_columns(request: TrialRequest, seen: Observed, *, whole: Window) -> dict[str, Any]:
@@ -179,14 +215,12 @@ def _energy_columns(request: TrialRequest, seen: Observed, *, whole: Window) -> 
     )
     columns: dict[str, Any] = {}
     for energy in energies:
-        columns |= {
-            f"energy_{energy.boundary}_j": energy.joules,
-            f"energy_{energy.boundary}_pm_j": energy.plus_minus_j,
-            f"energy_{energy.boundary}_method": energy.method,
-            f"energy_{energy.boundary}_source": energy.source,
-            f"energy_{energy.boundary}_reason": energy.reason,
-        }
+        columns |= _columns_of(energy)
     by_boundary: Mapping[EnergyBoundary, Energy] = {energy.boundary: energy for energy in energies}
+    if request.axes["device"] == "emulated":
+        energy = _emulated_energy(request, whole)
+        by_boundary = {**by_boundary, EnergyBoundary.MODELLED: energy}
+        columns |= _columns_of(energy)
     preferred = [by_boundary[boundary] for boundary in _PREFERRED[request.axes["device"]]]
     usable = next((energy for energy in preferred if energy.usable and energy.joules), None)
     if usable is None:

@@ -34,6 +34,7 @@ class Window:
     episodes: int
     environment_cpu_s: float | None
     device_cpu_s: float | None
+    device_busy_s: float | None
     stages: dict[str, float]
 
     @property
@@ -64,6 +65,7 @@ def between(first: Count, last: Count) -> Window:
         episodes=last.episodes - first.episodes,
         environment_cpu_s=difference(first.environment_cpu_s, last.environment_cpu_s),
         device_cpu_s=difference(first.device_cpu_s, last.device_cpu_s),
+        device_busy_s=difference(first.device_busy_s, last.device_busy_s),
         stages={stage: seconds - first.stages.get(stage, 0.0) for stage, seconds in last.stages.items()},
     )
 

@@ -45,7 +45,7 @@ class Ready:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
-    """Cumulative counts at one moment; see `trainer.impala.Progress`. None = the workload cannot know."""
+    """Cumulative counts at one moment; see `trainer.run.Progress`. None = the workload cannot know."""
 
     kind: ClassVar[str] = "progress"
     time_s: float
@@ -60,6 +60,7 @@ class Count:
     environment_cpu_s: float | None
     device_cpu_s: float | None
     stages: dict[str, float]
+    device_busy_s: float | None = None  # of an emulated device
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

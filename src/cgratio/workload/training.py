@@ -69,7 +69,9 @@ class _Placement:
 
     def pin(self, *, threads: frozenset[int], processes: frozenset[int]) -> None:
         """Pins what belongs to the actors, then all other threads; those that start later inherit it."""
-        self._actor_threads, self._actor_processes = threads, processes
+        if self._actor_cpus or not self._request.pinned:
+            # Without CPUs of their own (a demand trial) they are threads like all others.
+            self._actor_threads, self._actor_processes = threads, processes
         if self._request.pinned:
             if self._actor_cpus:
                 pin_threads(self._actor_threads, self._actor_cpus)
