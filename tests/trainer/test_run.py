@@ -13,7 +13,7 @@ from cgratio.trainer.config import TrainerConfig, TrainerError, learning_setting
 from cgratio.trainer.environments import EnvironmentFacts, Outcomes, describe
 from cgratio.trainer.impala import Impala
 from cgratio.trainer.networks import ActorCritic
-from cgratio.trainer.run import Run, grouped
+from cgratio.trainer.run import Run
 from cgratio.trainer.weights import SharedWeights
 
 CARTPOLE = {"environment": "CartPole-v1", "network": "mlp"}
@@ -209,7 +209,7 @@ def test_every_combination_trains(algorithm, lstm, shape):
 
 
 def test_groups_share_actors_and_threads_and_no_environment():
-    groups = grouped(TrainerConfig(actors=7, actor_threads=3, actor_groups=2, seed=10))
+    groups = TrainerConfig(actors=7, actor_threads=3, actor_groups=2, seed=10).by_group()
     assert [group.actors for group in groups] == [3, 4]
     assert [group.actor_threads for group in groups] == [1, 2]
     seeds = [seed for group in groups for seed in range(group.seed, group.seed + group.actors)]

@@ -7,14 +7,9 @@ from hypothesis import strategies as st
 
 from cgratio.trainer.clock import StageClock
 from cgratio.trainer.environments import EnvironmentFacts, Outcomes
-from cgratio.trainer.unrolls import (
-    ClosedError,
-    Decisions,
-    UnrollLayout,
-    UnrollMemory,
-    UnrollQueue,
-    UnrollWriter,
-)
+from cgratio.trainer.unroll_queue import UnrollQueue
+from cgratio.trainer.unroll_writer import UnrollWriter
+from cgratio.trainer.unrolls import ClosedError, Decisions, UnrollLayout, UnrollMemory
 
 FACTS = EnvironmentFacts(shape=(2,), dtype=np.dtype(np.float32), actions=3, frame_skip=1, is_atari=False)
 DISCOUNT = 0.9

@@ -23,7 +23,8 @@ from cgratio.trainer.config import (
 )
 
 if TYPE_CHECKING:
-    from cgratio.trainer.run import Progress, Run
+    from cgratio.trainer.progress import Progress
+from cgratio.trainer.run import Run
 
 MOST = 1_000_000
 MOST_THREADS = 1024

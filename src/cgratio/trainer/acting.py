@@ -16,7 +16,8 @@ from cgratio.trainer.algorithm import Algorithm
 from cgratio.trainer.clock import Allowance, StageClock
 from cgratio.trainer.environments import EnvironmentFacts, Environments, Outcomes
 from cgratio.trainer.networks import Context
-from cgratio.trainer.unrolls import Decisions, UnrollWriter
+from cgratio.trainer.unroll_writer import UnrollWriter
+from cgratio.trainer.unrolls import Decisions
 from cgratio.trainer.weights import SharedWeights
 
 

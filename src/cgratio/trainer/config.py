@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from cgratio.results.words import Part
@@ -233,3 +233,20 @@ class TrainerConfig:
         if self.lstm is not None:
             return self.lstm
         return 512 if self.algorithm == "r2d2" else 0
+
+    def by_group(self) -> list[TrainerConfig]:
+        """The configuration of each group: its share of actors and threads, and seeds of its own."""
+        groups, threads = self.groups, max(self.groups, self.actor_threads)
+        parts = []
+        for group in range(groups):
+            first, stop = self.actors * group // groups, self.actors * (group + 1) // groups
+            part = replace(
+                self,
+                actors=stop - first,
+                actor_threads=threads * (group + 1) // groups - threads * group // groups,
+                actor_groups=1,
+                # envpool's i-th environment has seed + i, so groups do not share one.
+                seed=(self.seed + first) % 2**31,
+            )
+            parts.append(part)
+        return parts

@@ -8,7 +8,8 @@ from torch.nn import functional
 from cgratio.trainer.algorithm import Choice, Loss, context_of
 from cgratio.trainer.config import TrainerConfig
 from cgratio.trainer.networks import ActorCritic, Heads, Outputs, PolicyNetwork
-from cgratio.trainer.unrolls import UnrollBatch, UnrollLayout, UnrollMemory, UnrollQueue
+from cgratio.trainer.unroll_queue import UnrollQueue
+from cgratio.trainer.unrolls import UnrollBatch, UnrollLayout, UnrollMemory
 from cgratio.trainer.vtrace import vtrace
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,64 +33,16 @@ from cgratio.trainer.environments import (
 from cgratio.trainer.impala import Impala
 from cgratio.trainer.learner import GradientStep, Learner, Update
 from cgratio.trainer.memory import keep_freed_memory
+from cgratio.trainer.progress import Progress
 from cgratio.trainer.r2d2 import R2D2
-from cgratio.trainer.unrolls import ClosedError, UnrollMemory, UnrollWriter
+from cgratio.trainer.unroll_writer import UnrollWriter
+from cgratio.trainer.unrolls import ClosedError, UnrollMemory
 from cgratio.trainer.weights import SharedWeights, choose_precision
 
 ALGORITHMS: dict[str, type[Impala | R2D2]] = {"impala": Impala, "r2d2": R2D2}
 
 _PROBE_BATCH = 32
 _PATIENCE_S = 10.0  # an update in flight ends sooner
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """Cumulative counts at one moment.
-
-    Attributes:
-        time_s: monotonic clock.
-        samples: transitions that ended. learned: transitions that the learner has used.
-        batches: inferences. updates: of the learner.
-        lag_sum, lag_max: policy lag in updates, summed over and highest of the samples learned.
-        episodes: finished. recent_return: mean of the last 100 episodes of each group, None before the first.
-        environment_cpu_s, device_cpu_s: processor time of the two sides.
-        device_busy_s: for which an emulated device worked; None for a real one.
-        stages: wall seconds by stage of actor loops (their mean) and learner.
-    """
-
-    time_s: float
-    samples: int
-    learned: int
-    batches: int
-    updates: int
-    lag_sum: float
-    lag_max: int
-    episodes: int
-    recent_return: float | None
-    environment_cpu_s: float
-    device_cpu_s: float
-    device_busy_s: float | None
-    stages: dict[str, float]
-
-
-def grouped(config: TrainerConfig) -> list[TrainerConfig]:
-    """The configuration of each group's environments: its share of actors and threads, seeds of its own."""
-    groups, actors, threads = config.groups, config.actors, max(config.groups, config.actor_threads)
-    parts = []
-    for group in range(groups):
-        first, stop = actors * group // groups, actors * (group + 1) // groups
-        own_threads = threads * (group + 1) // groups - threads * group // groups
-        parts.append(
-            replace(
-                config,
-                actors=stop - first,
-                actor_threads=own_threads,
-                actor_groups=1,
-                # envpool's i-th environment has seed + i, so groups do not share one.
-                seed=(config.seed + first) % 2**31,
-            )
-        )
-    return parts
 
 
 class Run:
@@ -116,7 +67,7 @@ class Run:
         self.config = config
         if config.device == "cuda" and config.part != Part.SUPPLY and not torch.cuda.is_available():
             raise TrainerError("device is cuda, but torch sees no GPU here; use cpu")
-        groups = grouped(config)
+        groups = config.by_group()
         make = EndlessEnvironments if config.part == Part.DEMAND else make_environments
         self.environments: list[Environments] = [make(group) for group in groups]
         self.facts: EnvironmentFacts = self.environments[0].facts

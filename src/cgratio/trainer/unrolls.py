@@ -1,14 +1,12 @@
 """Unrolls: sequences of transitions of one environment, written in place and learned from as batches.
 
 Memory is one block, reserved at the start: slots of L transitions and L + 1 observations. A writer fills a
-slot for each of its actors and hands it to a consumer, which gives it a free one: a queue (`UnrollQueue`) or
+slot for each of its actors and hands it to a consumer, which gives it a free one: a queue (`unroll_queue`) or
 a replay (`replay.Replay`).
 """
 
 from __future__ import annotations
 
-import queue
-import threading
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol
 
@@ -18,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cgratio.trainer.clock import StageClock
-from cgratio.trainer.environments import EnvironmentFacts, Outcomes
+from cgratio.trainer.environments import EnvironmentFacts
 
 TICK_S = 0.05  # how soon whoever waits notices that the run is over
 
@@ -206,155 +204,3 @@ class UnrollMemory:
         for array in (*arrays, self.logits, self.last_actions, self.last_rewards, self.first):
             if array is not None:
                 array[free, :overlap] = array[after, stride : stride + overlap]
-
-
-class UnrollWriter:
-    """Writes the unrolls of one group of actors, from the group's own thread."""
-
-    def __init__(self, *, memory: UnrollMemory, consumer: Consumer, slots: range, discount: float) -> None:
-        """Joins the parts.
-
-        Args:
-            memory: to write to.
-            consumer: of full unrolls.
-            slots: the first one of each of the group's actors; their numbers are the actors'.
-            discount: of a reward one step later.
-        """
-        self._memory = memory
-        self._consumer = consumer
-        self._discount = discount
-        self._first_actor = slots.start
-        self._slot = np.array(slots, dtype=np.int64)  # the slot that each actor writes
-        self._position = np.zeros(len(slots), dtype=np.int64)  # and where in it
-
-    def record(self, outcomes: Outcomes, decisions: Decisions, *, clock: StageClock) -> int:
-        """Writes one batch: the transitions that ended, then the decisions that begin the next.
-
-        Args:
-            outcomes: what the environments returned, as the network sees it.
-            decisions: what was decided on those observations.
-            clock: of the caller's loop, to tell the wait for a free slot from the writing.
-
-        Returns:
-            The number of transitions that ended, which is the number of samples.
-        """
-        memory, length = self._memory, self._memory.layout.length
-        ended = ~outcomes.fresh
-        ids = outcomes.ids[ended]
-        slots, positions = self._slot[ids], self._position[ids]
-        truncated = outcomes.truncated[ended]
-        # A time limit is not an end of the task: the cut-off return is replaced by its estimate, as the
-        # policy that acted values the last observation.
-        cut_off = self._discount * truncated * decisions.values[ended]
-        memory.rewards[slots, positions] = outcomes.rewards[ended] + cut_off
-        over = outcomes.terminated[ended] | truncated
-        memory.discounts[slots, positions] = np.where(over, 0, self._discount)
-        self._position[ids] += 1
-        for row in np.flatnonzero(ended)[self._position[ids] == length]:
-            self._finish(int(row), outcomes, decisions, clock)
-
-        # The action that follows an episode's end only resets, so it is no decision to learn from.
-        decided = np.flatnonzero(~(outcomes.terminated | outcomes.truncated))
-        ids = outcomes.ids[decided]
-        slots, positions = self._slot[ids], self._position[ids]
-        memory.rows[slots, positions] = outcomes.observations[decided]
-        memory.actions[slots, positions] = decisions.actions[decided]
-        memory.versions[slots, positions] = decisions.version
-        if memory.logits is not None:
-            assert decisions.logits is not None
-            memory.logits[slots, positions] = decisions.logits[decided]
-        self._record_context(slots, positions, decided, outcomes, decisions)
-        return len(truncated)
-
-    def _record_context(
-        self,
-        slots: NDArray[np.int64],
-        positions: NDArray[np.int64],
-        rows: NDArray[np.int64],
-        outcomes: Outcomes,
-        decisions: Decisions,
-    ) -> None:
-        """Writes what a recurrent core saw besides observations."""
-        memory, stride = self._memory, self._memory.layout.stride
-        if memory.states is None or memory.first is None:
-            return
-        assert memory.last_actions is not None
-        assert memory.last_rewards is not None
-        assert decisions.states is not None
-        assert decisions.last_actions is not None
-        memory.first[slots, positions] = outcomes.fresh[rows]
-        memory.last_actions[slots, positions] = decisions.last_actions[rows]
-        memory.last_rewards[slots, positions] = outcomes.rewards[rows]
-        starts = positions % stride == 0
-        memory.states[slots[starts], positions[starts] // stride] = decisions.states[rows[starts]]
-
-    def _finish(self, row: int, outcomes: Outcomes, decisions: Decisions, clock: StageClock) -> None:
-        """Ends the unroll of one row's actor with its newest observation, and begins another."""
-        memory, actor = self._memory, int(outcomes.ids[row])
-        slot, length = int(self._slot[actor]), memory.layout.length
-        memory.rows[slot, length] = outcomes.observations[row]
-        memory.owner[slot] = self._first_actor + actor
-        memory.serials[slot] += 1
-        one = np.array([row])
-        self._record_context(np.array([slot]), np.array([length]), one, outcomes, decisions)
-        free = self._consumer.put(slot, clock=clock)
-        memory.continue_in(free, after=slot)
-        self._slot[actor] = free
-        self._position[actor] = memory.layout.overlap
-
-
-class UnrollQueue:
-    """Gives every unroll to the learner once, in the order in which they were filled.
-
-    When the learner falls behind, no slot is free and the writers wait: that bounds the memory and the policy
-    lag.
-    """
-
-    def __init__(self, memory: UnrollMemory, *, batch: int, taken: int) -> None:
-        """Starts with the slots from `taken` on free; those before are the writers'."""
-        self._memory = memory
-        self._batch = batch
-        self._free: queue.SimpleQueue[int] = queue.SimpleQueue()
-        self._full: queue.SimpleQueue[int] = queue.SimpleQueue()
-        for slot in range(taken, memory.slots):
-            self._free.put(slot)
-        self._closed = threading.Event()
-
-    @staticmethod
-    def slots(*, actors: int, batch: int) -> int:
-        """Every actor holds one; one batch waits and one fills while a third, copied out, is learned from."""
-        return actors + 2 * batch
-
-    def put(self, slot: int, *, clock: StageClock) -> int:
-        """See `Consumer.put`."""
-        self._full.put(slot)
-        try:
-            return self._free.get_nowait()
-        except queue.Empty:
-            clock.enter("backpressure")
-            free = self._wait(self._free)
-            clock.enter("transfer")
-            return free
-
-    def take(self) -> UnrollBatch:
-        """See `Consumer.take`; the slots are free again when it returns."""
-        slots = [self._wait(self._full) for _ in range(self._batch)]
-        batch = self._memory.gather(slots)
-        for slot in slots:
-            self._free.put(slot)
-        return batch
-
-    def learned(self, batch: UnrollBatch, priorities: NDArray[np.float32] | None) -> None:
-        """See `Consumer.learned`; nothing is kept."""
-
-    def close(self) -> None:
-        """See `Consumer.close`."""
-        self._closed.set()
-
-    def _wait(self, line: queue.SimpleQueue[int]) -> int:
-        while not self._closed.is_set():
-            try:
-                return line.get(timeout=TICK_S)
-            except queue.Empty:
-                continue
-        raise ClosedError

@@ -45,7 +45,7 @@ class Ready:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
-    """Cumulative counts at one moment; see `trainer.run.Progress`. None = the workload cannot know."""
+    """Cumulative counts at one moment; see `trainer.progress.Progress`. None = the workload cannot know."""
 
     kind: ClassVar[str] = "progress"
     time_s: float

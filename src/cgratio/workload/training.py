@@ -26,7 +26,8 @@ from cgratio.trainer.config import EnvironmentFailedError, TrainerConfig, Traine
 from cgratio.workload.protocol import Count, Failure, Final, Ready, write
 
 if TYPE_CHECKING:
-    from cgratio.trainer.run import Progress, Run
+    from cgratio.trainer.progress import Progress
+from cgratio.trainer.run import Run
 
 _REPORTS_PER_S = 10
 
