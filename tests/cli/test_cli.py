@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -260,6 +261,21 @@ def test_exit_codes(arguments, code):
     assert cgratio(*arguments).returncode == code
 
 
+def test_a_training_run_is_recorded_once(tmp_path):
+    command = ("train", "CartPole-v1", "--samples", "3000", "--actors", "4", "--out", str(tmp_path / "run"))
+    done = cgratio(*command)
+    assert done.returncode == 0, done.stderr
+    curve = pq.read_table(tmp_path / "run" / "curve.parquet").to_pylist()
+    assert curve[-1]["learned"] >= 3000
+    assert curve[-1]["return_mean"] > 0
+    run = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert (run["config"]["environment"], run["config"]["actors"]) == ("CartPole-v1", 4)
+    assert run["software"]["torch"]
+    again = cgratio(*command)
+    assert again.returncode == 2
+    assert "holds a training run already" in again.stderr
+
+
 def test_the_commands_and_their_options_are_these():
     from cgratio.cli import app
 
@@ -289,6 +305,7 @@ def test_the_commands_and_their_options_are_these():
             "entropy_cost",
             "replay_ratio",
             "seed",
+            "out",
         },
     }
     import inspect

@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 import sys
 import time
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cgratio.cli.output import INCONCLUSIVE, complain, refuse, say
+from cgratio.machine.host import read_host
+from cgratio.machine.software import software_versions
+from cgratio.results.training import TrainingRecord
 from cgratio.trainer.config import (
     ALGORITHMS,
     INFERENCES,
@@ -79,6 +84,9 @@ def train(
         float | None, typer.Option(help="Of r2d2: how often it learns from each transition.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0)] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for a record of the run: curve.parquet and run.json.")
+    ] = None,
 ) -> None:
     """Train, and print the return as it goes.
 
@@ -119,14 +127,17 @@ def train(
             "seed": seed,
         },
     )
-    printer = _Printer(until_return=until_return)
+    record = _record(out, run) if out else None
+    printer = _Printer(until_return=until_return, record=record)
     try:
         last = run.run(until=printer.look, learn_samples=samples)
     except EnvironmentFailedError as error:
         refuse(str(error))
+        printer.line(last)
     finally:
+        if record:
+            record.save()
         run.close()
-    printer.line(last)
     if until_return is not None and not printer.reached(last):
         complain(f"a mean return of {until_return:g} was not reached", what="inconclusive")
         raise typer.Exit(INCONCLUSIVE)
@@ -152,14 +163,33 @@ def _made(environment: str, network: str | None, *, given: dict[str, Any]) -> Ru
         refuse("there is not enough memory; use fewer actors, shorter unrolls or a smaller batch")
 
 
+def _record(folder: Path, run: Run) -> TrainingRecord:
+    """Begins the record of a run, or says in one line why it cannot be."""
+    facts = {
+        "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "config": asdict(run.config),
+        "precision": run.precision,
+        "frame_skip": run.facts.frame_skip,
+        "host": read_host().facts.as_dict(),
+        "software": software_versions(),
+    }
+    try:
+        return TrainingRecord(folder, facts)
+    except OSError as error:
+        refuse(f"--out {folder}: {error.strerror or error}")
+
+
 class _Printer:
     """Prints a line every few seconds and says when the wanted return is reached."""
 
     _EVERY_S = 5.0
+    _SAVED_EVERY = 12  # lines
     _EPISODES = 100
 
-    def __init__(self, *, until_return: float | None) -> None:
+    def __init__(self, *, until_return: float | None, record: TrainingRecord | None) -> None:
         self._wanted = until_return
+        self._record = record
+        self._lines = 0
         self._start = self._spoken = time.perf_counter()
 
     def reached(self, progress: Progress) -> bool:
@@ -180,8 +210,27 @@ class _Printer:
         seconds = progress.time_s - self._start
         shown = "no episode yet" if progress.recent_return is None else f"{progress.recent_return:.1f}"
         lag = progress.lag_sum / progress.learned if progress.learned else 0.0
+        if self._record:
+            self._record.add(_row(progress, seconds))
+            self._lines += 1
+            if self._lines % self._SAVED_EVERY == 0:
+                self._record.save()
         say(
             f"{seconds:6.1f} s  learned {progress.learned} samples in {progress.updates} updates, stepped "
             f"{progress.samples} ({progress.samples / seconds:.0f} samples/s)  policy lag {lag:.1f} updates  "
             f"return over the last {min(100, progress.episodes)} episodes: {shown}"
         )
+
+
+def _row(progress: Progress, seconds: float) -> dict[str, Any]:
+    return {
+        "time_s": seconds,
+        "samples": progress.samples,
+        "learned": progress.learned,
+        "updates": progress.updates,
+        "episodes": progress.episodes,
+        "return_mean": progress.recent_return,
+        "policy_lag_mean": progress.lag_sum / progress.learned if progress.learned else None,
+        "environment_cpu_s": progress.environment_cpu_s,
+        "device_cpu_s": progress.device_cpu_s,
+    }

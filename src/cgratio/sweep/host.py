@@ -11,16 +11,15 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 
 from cgratio.machine.fingerprint import HostFacts
 from cgratio.machine.gpus import Gpu, GpuSelectionError, resolve_visible
 from cgratio.machine.host import Host, read_host
+from cgratio.machine.software import software_versions
 from cgratio.machine.topology import Topology
 from cgratio.sweep.document import SpecError
 from cgratio.workload.probe import Probe
 
-_PACKAGES = ("cgratio", "torch", "envpool", "numpy", "pandas", "pyarrow", "scipy", "nvidia-ml-py", "psutil")
 _PROBE_MAX_S = 300.0
 
 
@@ -83,7 +82,7 @@ def read_sweep_host(*, pairs: Iterable[tuple[str, str]]) -> SweepHost:
         host=host,
         cuda=probe.cuda and bool(host.visible),
         cuda_reason=host.visible_reason or probe.cuda_reason,
-        software=_software(),
+        software=software_versions(),
     )
 
 
@@ -107,13 +106,3 @@ def _ask_workload(pairs: Iterable[tuple[str, str]]) -> Probe:
         return Probe(**json.loads(answer.stdout.splitlines()[-1]))
     except (LookupError, ValueError, TypeError) as error:
         raise SpecError("the trainer does not start on this host: it gave no answer") from error
-
-
-def _software() -> dict[str, str]:
-    found = {"python": sys.version.split()[0]}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
