@@ -139,3 +139,39 @@ def test_no_rates_make_it_fail_or_absurd(rates: list[float], axis: str, part: st
         value = optimum.threads_per_accelerator.value
         assert value is None or value < 64 * 64
         assert len(optimum.near_optimal) < 64 * 64
+
+
+def test_a_share_of_an_emulated_device_is_a_share_of_one_however_many_threads_drive_it() -> None:
+    rows = make_rows(truth=Truth(), places=quickstart(), noise=0.01)
+    for row in rows:
+        if row["part"] != "supply":
+            row["device"] = "emulated"
+            row["device_cpus"] = 2
+    rows = [row for row in rows if not (row["part"] == "demand" and row["samples_per_s"] > 2500)]
+    found = analyse(results_of(rows))
+    assert "emulated" in found.labels
+    (curve,) = (curve for curve in found.curves if curve.name == "rate_by_share")
+    for row in rows:
+        if row["part"] == "whole" and row["actors"] == 16:
+            fitted = np.interp(row["sm_share"], curve.x, curve.y)
+            assert fitted == pytest.approx(row["samples_per_s"], rel=0.15)
+
+
+def test_a_swept_inference_batch_makes_workloads_of_its_own() -> None:
+    slow, fast = (
+        make_rows(truth=Truth(demand=demand), seed=seed) for seed, demand in ((0, 900.0), (1, 1900.0))
+    )
+    for rows, batch in ((slow, 1), (fast, 8)):
+        for row in rows:
+            row["inference_batch"] = batch
+            row["point_id"], row["trial_id"] = f"{batch}{row['point_id']}", f"{batch}{row['trial_id']}"
+    found = analyse(results_of(slow + fast))
+    groups = {optimum.group.get("inference_batch") for optimum in found.optima}
+    assert groups == {1, 8}
+
+
+def test_a_batch_that_follows_the_actors_makes_none() -> None:
+    rows = make_rows(truth=Truth())
+    for row in rows:
+        row["inference_batch"] = max(1, row["actors"] // 2)
+    assert all(not optimum.group for optimum in analyse(results_of(rows)).optima)

@@ -17,6 +17,18 @@ def test_a_batch_that_follows_the_actors_does_not_break_a_line(quickstart):
     assert not line.label
 
 
+def test_threads_that_auto_gives_by_the_actors_do_not_break_a_line(quickstart):
+    """On 16 CPUs, `actor_cpus: auto` is 1, 2, 4, 15 and 15 for these actors."""
+    threads = {1: 1, 2: 2, 4: 4, 8: 15, 16: 15}
+    points = [
+        replace(p, axes=p.axes | {"actor_cpus": threads[p.axes["actors"]]})
+        for p in whole(quickstart)
+        if p.axes["sm_share"] == 1.0
+    ]
+    (line,) = series.along("actors", points)
+    assert [p.axes["actors"] for p in line.points] == [1, 2, 4, 8, 16]
+
+
 def test_a_batch_of_its_own_makes_lines_of_its_own(quickstart):
     points = [
         replace(p, axes=p.axes | {"inference_batch": batch}) for p in whole(quickstart) for batch in (1, 2)

@@ -308,3 +308,43 @@ def test_another_profile_makes_other_trials():
         plan({"device": "emulated"}, emulated=PROFILE | {"update_s": seconds}) for seconds in (0.01, 0.02)
     )
     assert {trial.trial_id for trial in one.trials}.isdisjoint(trial.trial_id for trial in other.trials)
+
+
+def test_only_what_is_left_must_be_able_to_run():
+    axes = {
+        "environment": ["Pong-v5", "CartPole-v1"],
+        "network": ["nature_cnn", "mlp"],
+        "part": ["whole", "supply"],
+    }
+    without = ["environment == 'CartPole-v1' and network == 'nature_cnn'"]
+    refusals = {("CartPole-v1", "nature_cnn"): "nature_cnn cannot read CartPole-v1"}
+    refusing = replace(host(8), refusals=refusals)
+    spec = {"name": "t", "axes": axes}
+    assert len(make_plan(Spec.model_validate(spec | {"exclude": without}), refusing).points) == 5
+    with pytest.raises(SpecError, match="nature_cnn cannot read CartPole-v1"):
+        make_plan(Spec.model_validate(spec), refusing)
+
+
+def test_an_environment_that_does_not_exist_is_refused_in_every_part():
+    refusing = replace(host(8), refusals={("Nope-v1", ""): "there is no Nope-v1"})
+    spec = Spec.model_validate({"name": "t", "axes": {"environment": ["Nope-v1"], "part": ["supply"]}})
+    with pytest.raises(SpecError, match="there is no Nope-v1"):
+        make_plan(spec, refusing)
+
+
+def test_what_the_trainer_would_refuse_is_refused_before_anything_runs():
+    with pytest.raises(SpecError, match="replay_sequences is 512; it must be at least two batches, 600"):
+        plan({"algorithm": "r2d2", "learner_batch": 300})
+
+
+def test_the_device_alone_has_one_point_whatever_the_actors_cpus():
+    axes = {"part": "demand", "inference": "local", "actor_cpus": [1, 2, 4], "device_cpus": 1}
+    (point,) = plan(axes).points
+    assert (point["actor_cpus"], point["inference_batch"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "expression", ["replay_ratio > 1 or pinning == 'none'", "pinning == 'none' or replay_ratio > 1"]
+)
+def test_an_exclusion_that_names_an_axis_the_point_lacks_does_not_hold(expression):
+    assert len(plan({"pinning": "none"}, exclude=[expression]).points) == 1

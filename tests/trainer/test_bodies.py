@@ -126,3 +126,16 @@ def test_a_body_of_ones_own_comes_by_its_import_path():
 def test_a_body_that_cannot_be_is_refused_in_words(network, message):
     with pytest.raises(TrainerError, match=message):
         build_body(network, (4,), example=torch.zeros(2, 4))
+
+
+@pytest.mark.parametrize("network", ["nature_cnn", "shallow_cnn", "deep_resnet"])
+def test_channels_may_come_first_or_last(network):
+    pixels = np.random.default_rng(0).integers(0, 256, (2, 3, 48, 40), dtype=np.uint8)
+    arrange = arrangement(network)
+    np.testing.assert_array_equal(arrange(pixels), arrange(pixels.transpose(0, 2, 3, 1)))
+
+
+@pytest.mark.parametrize("observations", [np.zeros((1, 4, 84, 84), np.float32), np.zeros((1, 7), np.uint8)])
+def test_what_are_no_images_of_bytes_is_refused(observations):
+    with pytest.raises(TrainerError, match="reads images of bytes"):
+        arrangement("deep_resnet")(observations)

@@ -1,5 +1,6 @@
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from cgratio.results.words import Part
 from cgratio.trainer import networks
 from cgratio.trainer.acting import NetworkPolicy
 from cgratio.trainer.clock import Allowance, ProcessorTime
-from cgratio.trainer.config import TrainerConfig, TrainerError, learning_settings
+from cgratio.trainer.config import DeviceProfile, TrainerConfig, TrainerError, learning_settings
 from cgratio.trainer.environments import EnvironmentFacts, Outcomes, describe
 from cgratio.trainer.impala import Impala
 from cgratio.trainer.networks import ActorCritic
@@ -94,7 +95,14 @@ def test_actor_and_learner_agree_at_lag_zero(precision):
         truncated=no,
         fresh=no,
     )
-    policy = NetworkPolicy(weights=weights, algorithm=Impala(config), actors=range(4), seed=0)
+    policy = NetworkPolicy(
+        weights=weights,
+        algorithm=Impala(config),
+        actors=range(4),
+        seed=0,
+        precision=precision,
+        device=networks.CPU,
+    )
     decisions = policy.decide(outcomes)
     with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
         logits, values, _ = network(torch.from_numpy(pixels).unsqueeze(1))
@@ -115,7 +123,14 @@ def test_actions_are_drawn_from_the_softmax():
         network.heads.first.weight.zero_()
         network.heads.first.bias.copy_(torch.tensor([0.0, np.log(3.0)]))
     weights = SharedWeights(network, precision="fp32")
-    policy = NetworkPolicy(weights=weights, algorithm=Impala(config), actors=range(4000), seed=1)
+    policy = NetworkPolicy(
+        weights=weights,
+        algorithm=Impala(config),
+        actors=range(4000),
+        seed=1,
+        precision="fp32",
+        device=networks.CPU,
+    )
     no = np.zeros(4000, bool)
     outcomes = Outcomes(
         ids=np.arange(4000, dtype=np.int32),
@@ -138,7 +153,7 @@ def test_the_same_seed_builds_the_same_network():
 
 
 def test_a_network_that_cannot_read_the_observations_is_refused():
-    with pytest.raises(TrainerError, match="nature_cnn reads other observations than those of CartPole-v1"):
+    with pytest.raises(TrainerError, match="nature_cnn cannot read CartPole-v1: it reads images of bytes"):
         Run(TrainerConfig(environment="CartPole-v1", network="nature_cnn"))
 
 
@@ -180,7 +195,7 @@ def test_an_allowance_holds_the_device_side_to_its_share():
     def work():
         while not stop.is_set():
             sum(range(20_000))
-            allowance.settle()
+            allowance.settle(stop)
 
     threads = [threading.Thread(target=work) for _ in range(2)]
     for thread in threads:
@@ -234,3 +249,44 @@ def test_the_parts_of_local_inference_divide_between_actors_and_device(part, inf
     run.close()
     assert all(isinstance(loop._policy, NetworkPolicy) == infers for loop in run._loops)
     assert (last.updates > 0) == learns
+
+
+def test_a_learner_measured_alone_learns_from_prepared_unrolls():
+    run = Run(TrainerConfig(**CARTPOLE, part="demand", inference="local", actors=8, learner_batch=4))
+    start = time.perf_counter()
+    last = run.run(until=lambda now: now.time_s - start > 1.0)
+    run.close()
+    assert last.samples == last.learned > 1000
+    assert last.updates == last.learned / (4 * 20)
+    assert last.environment_cpu_s < 0.3  # whoever prepared them waits
+
+
+def test_the_actors_alone_write_what_they_would_in_training():
+    run = Run(TrainerConfig(**CARTPOLE, part="supply", inference="local", actors=8))
+    start = time.perf_counter()
+    last = run.run(until=lambda now: now.time_s - start > 0.5)
+    run.close()
+    assert last.updates == 0
+    assert run._memory.serials.sum() == pytest.approx(last.samples / 20, abs=8)
+
+
+@pytest.mark.parametrize("network", ["own_parts:Natural", "own_parts:Frozen"])
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_a_network_of_ones_own_trains(network, precision, monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parent)
+    run = Run(TrainerConfig(environment="CartPole-v1", network=network, precision=precision, actors=8))
+    before = [weights.clone() for weights in run.network.body.parameters() if weights.requires_grad]
+    last = run.run(until=lambda _: False, learn_samples=2_000)
+    run.close()
+    assert last.learned >= 2_000
+    after = [weights for weights in run.network.body.parameters() if weights.requires_grad]
+    assert any(not torch.equal(one, other) for one, other in zip(before, after, strict=True))
+
+
+def test_a_run_that_sleeps_off_its_share_still_stops_at_once():
+    profile = DeviceProfile(update_s=1000.0)
+    run = Run(TrainerConfig(**CARTPOLE, device="emulated", profile=profile, actors=8, learner_batch=4))
+    start = time.perf_counter()
+    run.run(until=lambda now: now.time_s - start > 1.0)
+    run.close()
+    assert time.perf_counter() - start < 5.0

@@ -126,7 +126,7 @@ def test_every_row_fits_the_schema():
 
 def test_without_a_sensor_there_are_no_joules_but_a_reason():
     row = trial_row(request(), seen(missing={"cpu_energy": "no RAPL here"}))
-    assert row["samples_per_joule"] is None if "samples_per_joule" in row else True
+    assert row.get("samples_per_joule") is None
     assert row["samples_per_joule_reason"] == "no joules of cpu_package: no RAPL here"
     assert "power_w" not in row
 
@@ -290,3 +290,10 @@ def test_a_gpu_that_was_slowed_down_is_no_measurement(mask, every, expected) -> 
         for tenth in range(300)
     ]
     assert trial_row(request(), seen(readings=readings))["verdict"] == expected
+
+
+def test_the_threads_that_drive_an_emulated_device_are_no_share_of_it() -> None:
+    driven = trial_row(request(device="emulated", sm_share=0.01), seen())
+    assert driven["verdict"] == ["valid"]
+    granted = trial_row(request(device="cpu", sm_share=0.01), seen())
+    assert granted["verdict"] == ["share_not_granted"]

@@ -115,7 +115,10 @@ def _whole_curves(
     actors = [trial.actors or trial.threads or 1.0 for trial in whole]
     most = max(actors)
     here = [t for t in whole if (t.threads or 1.0, t.amount or 1.0) == (threads, amount)]
-    units = next((name for name in ("gpus", "device_cpus") if here[0].axes[name]), None)
+    # What an accelerator is made of; an emulated one is one, and its device CPUs only drive it.
+    emulated = here[0].axes["device"] == "emulated"
+    made_of = () if emulated else ("gpus", "device_cpus")
+    units = next((name for name in made_of if here[0].axes[name]), None)
     fixed = {name: here[0].axes[name] for name in ("actor_cpus", units) if name}
     curves = [
         _curve(
@@ -137,8 +140,8 @@ def _whole_curves(
         return curves
     same = [t for t in whole if t.threads == here[0].threads and (not units or t.axes[units] == fixed[units])]
     shares = sorted({trial.axes["sm_share"] or 1.0 for trial in same})
-    if len(shares) > 1 and units:
-        many = float(fixed[units])
+    if len(shares) > 1 and (units or emulated):
+        many = float(fixed[units]) if units else 1.0
         curves.append(
             _curve(
                 fit,

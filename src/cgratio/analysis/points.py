@@ -14,7 +14,7 @@ from cgratio.results.words import Part
 
 NO_VALID = "no valid trial of this point"
 NO_ENERGY = "no energy was stored, and no reason for it"
-NO_MODEL_ERROR = "modelled from CPU utilisation: how far that is from the truth is unknown, so no interval"
+NO_MODEL_ERROR = "modelled, not measured: how far that is from the truth is unknown, so no interval"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

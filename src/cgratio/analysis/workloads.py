@@ -31,7 +31,7 @@ KEYS = (
     "learner_batch",
     "replay_ratio",
 )
-"""Axes that make another workload. The inference batch follows from the actors, so it does not."""
+"""Axes that make another workload. So does the inference batch, where it does not follow from the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,17 +97,20 @@ class Observations:
 def split_workloads(trials: Sequence[Trial]) -> tuple[Workload, ...]:
     """Makes one workload of each combination of keys, the one with most valid trials first."""
     valid = [trial for trial in trials if trial.valid]
+    names = _keys(valid)
     keys: list[dict[str, Any]] = []
     # Whole trials say everything; a supply trial that fits one of theirs must not open its own workload.
-    for trial in sorted(valid, key=lambda trial: sum(value is None for value in _key(trial).values())):
-        if not any(_fits(_key(trial), key) for key in keys):
-            keys.append(_key(trial))
-    varying = [name for name in (*KEYS, "host") if len({repr(key[name]) for key in keys}) > 1]
+    for mine in sorted(
+        (_key(trial, names) for trial in valid), key=lambda key: sum(value is None for value in key.values())
+    ):
+        if not any(_fits(mine, key) for key in keys):
+            keys.append(mine)
+    varying = [name for name in (*names, "host") if len({repr(key[name]) for key in keys}) > 1]
     workloads = [
         Workload(
             key=key,
             varying={name: key[name] for name in varying},
-            trials=tuple(trial for trial in valid if _fits(_key(trial), key)),
+            trials=tuple(trial for trial in valid if _fits(_key(trial, names), key)),
         )
         for key in keys
     ]
@@ -144,8 +147,17 @@ def observe(workload: Workload) -> Observations:
     )
 
 
-def _key(trial: Trial) -> dict[str, Any]:
-    return {**{name: trial.axes[name] for name in KEYS}, "host": trial.host}
+def _keys(trials: Sequence[Trial]) -> tuple[str, ...]:
+    """`KEYS`, and the inference batch if trials that are otherwise alike differ in it."""
+    batches: dict[Any, set[Any]] = {}
+    for trial in trials:
+        others = tuple(value for name, value in trial.axes.items() if name != "inference_batch")
+        batches.setdefault((trial.host, others), set()).add(trial.axes.get("inference_batch"))
+    return (*KEYS, "inference_batch") if any(len(found) > 1 for found in batches.values()) else KEYS
+
+
+def _key(trial: Trial, names: Sequence[str]) -> dict[str, Any]:
+    return {**{name: trial.axes[name] for name in names}, "host": trial.host}
 
 
 def _fits(mine: dict[str, Any], key: dict[str, Any]) -> bool:

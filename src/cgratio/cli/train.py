@@ -29,7 +29,7 @@ from cgratio.trainer.config import (
 
 if TYPE_CHECKING:
     from cgratio.trainer.progress import Progress
-from cgratio.trainer.run import Run
+    from cgratio.trainer.run import Run
 
 MOST = 1_000_000
 MOST_THREADS = 1024
@@ -104,6 +104,10 @@ def train(
             refuse(f"--{option} {value}: it must be {either(allowed)}")
     if until_return is not None and not math.isfinite(until_return):
         refuse(f"--until-return {until_return}: no mean is that; give a number")
+    if replay_ratio is not None and algorithm != "r2d2":
+        refuse(f"--replay-ratio {replay_ratio:g}: {algorithm} has no replay; use it with --algorithm r2d2")
+    if entropy_cost is not None and algorithm != "impala":
+        refuse(f"--entropy-cost {entropy_cost:g}: {algorithm} has no policy to keep open; use it with impala")
     sys.path.insert(0, str(Path.cwd()))  # factories of one's own are looked for here, as `python -m` does
     run = _made(
         environment,
@@ -131,9 +135,9 @@ def train(
     printer = _Printer(until_return=until_return, record=record)
     try:
         last = run.run(until=printer.look, learn_samples=samples)
+        printer.line(last)
     except EnvironmentFailedError as error:
         refuse(str(error))
-        printer.line(last)
     finally:
         if record:
             record.save()

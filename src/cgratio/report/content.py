@@ -102,7 +102,8 @@ class Content:
 
     def titled(self, title: str) -> str:
         """A page title with the workload it belongs to, when there are several."""
-        return f"{title}: {' · '.join(map(wording.plain, self.group.values()))}" if self.group else title
+        named = [wording.axis_value(name, value) for name, value in self.group.items()]
+        return f"{title}: {' · '.join(named)}" if named else title
 
     def sm_count(self, point: Point) -> int | None:
         """SMs that were read back in a point's trials, when they agree."""
@@ -171,7 +172,7 @@ def _split_axes(points: tuple[Point, ...]) -> tuple[tuple[str, ...], dict[str, A
     fixed: dict[str, Any] = {}
     for axis in schema.AXES:
         values = {point.axes.get(axis) for point in points}
-        if len(values - {None}) > 1 and axis == "inference_batch" and series.batch_follows(points):
+        if len(values - {None}) > 1 and axis == "inference_batch" and series.follows(axis, points):
             fixed[axis] = "follows the actors"
         elif len(values - {None}) > 1:
             varying.append(axis)

@@ -107,6 +107,7 @@ def blocks(content: Content, gaps: Sequence[Gap] = ()) -> tuple[Block, ...]:
     energy = (
         ("joules cover", ", ".join(boundaries) or "nothing: no joules were measured"),
         *_power_model(spec),
+        *_emulated(spec),
         *sensor_rows(manifest),
         ("", "Joules of different boundaries are never added to or compared with each other."),
     )
@@ -137,6 +138,20 @@ _WINDOWS = (
     "MSER-5 on the window means. Windows give a trial's precision; intervals over replicates are the ones "
     "that count."
 )
+
+
+def _emulated(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The profile of an emulated device, where there was one."""
+    profile = _mapping(spec.get("emulated"))
+    if not profile:
+        return
+    text = (
+        f"an inference takes {profile.get('inference_s')} s and {profile.get('observation_s')} s for each "
+        f"observation, an update {profile.get('update_s')} s, each divided by the share"
+    )
+    if profile.get("busy_w") is not None:
+        text += f"; {profile.get('idle_w')} W idle, {profile.get('busy_w')} W busy"
+    yield "emulated device", text
 
 
 def _order(plan: Mapping[str, Any]) -> str:

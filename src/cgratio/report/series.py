@@ -65,7 +65,7 @@ def along(
     """
     groups: dict[tuple[tuple[str, Any], ...], list[Point]] = {}
     points = tuple(points)
-    left_out = {axis, "inference_batch"} if batch_follows(points) else {axis}
+    left_out = {axis, *(name for name in _FOLLOWERS if axis == "actors" and follows(name, points))}
     for point in points:
         if point.axes.get(axis) is not None:
             others = {name: value for name, value in point.axes.items() if name not in left_out}
@@ -98,12 +98,17 @@ def along(
     )
 
 
-def batch_follows(points: Iterable[Point]) -> bool:
-    """Whether the inference batch is given by the actors and so is no axis of its own."""
-    batches: dict[Any, set[Any]] = {}
+_FOLLOWERS = ("inference_batch", "actor_cpus")
+"""Axes that `auto` answers by the number of actors."""
+
+
+def follows(name: str, points: Iterable[Point]) -> bool:
+    """Whether an axis is given by the actors in points that are otherwise alike, so is none of its own."""
+    values: dict[Any, set[Any]] = {}
     for point in points:
-        batches.setdefault(point.axes.get("actors"), set()).add(point.axes.get("inference_batch"))
-    return all(len(found - {None}) <= 1 for found in batches.values())
+        others = tuple(value for axis, value in point.axes.items() if axis not in _FOLLOWERS)
+        values.setdefault(others, set()).add(point.axes.get(name))
+    return all(len(found - {None}) <= 1 for found in values.values())
 
 
 def accelerators(point: Point) -> float | None:

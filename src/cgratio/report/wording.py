@@ -13,9 +13,13 @@ NOT_RECORDED = "not recorded"
 AXIS_NAMES = {
     "part": "part",
     "environment": "environment",
+    "algorithm": "algorithm",
     "network": "network",
+    "lstm": "LSTM",
+    "inference": "inference",
     "device": "device",
     "actors": "actors",
+    "actor_groups": "actor groups",
     "actor_cpus": "actor CPUs",
     "device_cpus": "device CPUs",
     "pinning": "pinning",
@@ -24,6 +28,7 @@ AXIS_NAMES = {
     "inference_batch": "inference batch",
     "unroll_length": "unroll length",
     "learner_batch": "learner batch",
+    "replay_ratio": "replay ratio",
     "precision": "precision",
 }
 
@@ -128,16 +133,15 @@ def axis_name(axis: str) -> str:
 
 def axis_value(axis: str, value: Any) -> str:
     """One axis value as a clause: `16 actors`, `share 0.5`, `precision bf16`."""
-    if value is None:
+    if value is None or (axis == "lstm" and value == 0):
         return f"no {axis_name(axis)}"
-    if axis in {"part", "environment", "network", "device", "host"}:
+    if axis in {"part", "environment", "algorithm", "network", "device", "host"}:
         return brief(str(value))
-    if axis in {"actors", "actor_cpus", "device_cpus", "gpus"}:
+    if axis in {"actors", "actor_groups", "actor_cpus", "device_cpus", "gpus"}:
         name = axis_name(axis)
         return f"{plain(value)} {name.removesuffix('s') if value == 1 else name}"
-    if axis == "sm_share":
-        return f"share {plain(value)}"
-    return f"{axis_name(axis)} {plain(value)}"
+    clauses = {"sm_share": "share {}", "inference": "{} inference", "lstm": "LSTM of {}"}
+    return clauses.get(axis, f"{axis_name(axis)} {{}}").format(plain(value))
 
 
 def brief(text: str, *, most: int = 20) -> str:

@@ -92,9 +92,9 @@ TRIALS = pa.schema(
         "updates": pa.int64(),
         "updates_per_s": pa.float64(),
         "policy_lag_mean": pa.float64(),  # learner updates between acting and learning
-        "policy_lag_max": pa.float64(),
+        "policy_lag_max": pa.float64(),  # since the launch
         "episodes": pa.int64(),
-        "episode_return_mean": pa.float64(),
+        "episode_return_mean": pa.float64(),  # of the last 100 episodes at the end
         # stage shares: of the wall time of the thread that runs the stage
         "share_env": pa.float64(),  # busy time of the actor CPUs' threads / (threads x wall)
         "share_wait_batch": pa.float64(),  # actor loop: waits for environments

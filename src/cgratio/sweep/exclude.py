@@ -25,10 +25,6 @@ _NO_EXPRESSION = (
 )
 
 
-class _NotApplicableError(Exception):
-    """An expression names an axis that a point does not have."""
-
-
 class Exclusion:
     """One expression, read once and held against many points."""
 
@@ -52,10 +48,11 @@ class Exclusion:
             SpecError: it names something that is no axis, or cannot be computed.
         """
         self._point = point
-        try:
-            return bool(self._guarded(lambda: self._evaluator.eval(self._expression, self._tree)))
-        except _NotApplicableError:
+        names = {node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)}
+        # Looked at before it is computed, so that the order of its parts does not matter.
+        if any(point.get(name, name) is None for name in names):
             return False
+        return bool(self._guarded(lambda: self._evaluator.eval(self._expression, self._tree)))
 
     def _value(self, node: Any) -> Any:
         if node.id not in self._point:
@@ -64,8 +61,6 @@ class Exclusion:
                 axis="exclude",
                 value=self._expression,
             )
-        if self._point[node.id] is None:
-            raise _NotApplicableError
         return self._point[node.id]
 
     def _guarded(self, work: Callable[[], Any]) -> Any:

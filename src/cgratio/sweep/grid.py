@@ -35,6 +35,7 @@ def meaningless(point: AxisValues) -> tuple[str, ...]:
         without += _OF_THE_NETWORK if point["inference"] == "central" else ()
     if point["part"] == Part.DEMAND:
         without += ("actor_cpus",)  # no environment is stepped
+        without += ("inference_batch",) if point["inference"] == "local" else ()  # nor is anything inferred
     return without
 
 
@@ -120,6 +121,7 @@ def _actor_cpus(point: AxisValues, host: SweepHost, *, device_cpus: int) -> list
 def _check(points: list[AxisValues], host: SweepHost) -> None:
     placed = set()
     for point in points:
+        _check_workload(point, host)
         _check_device(point, host)
         _check_groups(point)
         # Many points of a large grid want the same CPUs, and to look for these takes time.
@@ -127,6 +129,13 @@ def _check(points: list[AxisValues], host: SweepHost) -> None:
         if wanted not in placed:
             placed.add(wanted)
             _check_placement(point, host)
+
+
+def _check_workload(point: AxisValues, host: SweepHost) -> None:
+    environment, network = point["environment"], point["network"]
+    for axis, key in (("environment", (environment, "")), ("network", (environment, network))):
+        if key in host.refusals:
+            raise SpecError(host.refusals[key], axis=axis, value=point[axis])
 
 
 def _check_groups(point: AxisValues) -> None:
@@ -137,7 +146,7 @@ def _check_groups(point: AxisValues) -> None:
         raise SpecError(
             f"actors is {actors} with {groups} inference loops; each needs an actor", axis=axis, value=groups
         )
-    if batch > actors // groups:
+    if batch is not None and batch > actors // groups:
         shown = f"{actors} actors" + (f" in {groups} groups" if groups > 1 else "")
         raise SpecError(
             f"inference_batch is {batch} with {shown}; it must not exceed the actors of a group",

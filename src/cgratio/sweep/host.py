@@ -31,12 +31,15 @@ class SweepHost:
         host: its CPUs and GPUs.
         cuda: whether the workload can compute on the visible GPUs; `cuda_reason` if not.
         software: package versions.
+        refusals: why an environment cannot run here, or a network on it: (environment, network) to a
+            sentence; the network is empty where it does not matter.
     """
 
     host: Host
     cuda: bool = False
     cuda_reason: str | None = None
     software: dict[str, str] = field(default_factory=dict)
+    refusals: dict[tuple[str, str], str] = field(default_factory=dict)
 
     @property
     def facts(self) -> HostFacts:
@@ -63,7 +66,7 @@ def read_sweep_host(*, pairs: Iterable[tuple[str, str]]) -> SweepHost:
     """Reads the host and asks the workload whether it can run these pairs of environment and network here.
 
     Raises:
-        SpecError: an environment or a network does not exist, or the visible GPUs are named wrongly.
+        SpecError: the visible GPUs are named wrongly, or the trainer does not start.
     """
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     order = os.environ.get("CUDA_DEVICE_ORDER", "FASTEST_FIRST")
@@ -75,14 +78,12 @@ def read_sweep_host(*, pairs: Iterable[tuple[str, str]]) -> SweepHost:
             # `doctor` shows such a host; a sweep must not go on without the GPU that was meant.
             raise SpecError(f"CUDA_VISIBLE_DEVICES={visible}: {error}") from error
     probe = _ask_workload(pairs)
-    if probe.errors:
-        first = probe.errors[0]
-        raise SpecError(first["message"], axis=first["axis"], value=first["value"])
     return SweepHost(
         host=host,
         cuda=probe.cuda and bool(host.visible),
         cuda_reason=host.visible_reason or probe.cuda_reason,
         software=software_versions(),
+        refusals={(error["environment"], error["network"]): error["message"] for error in probe.errors},
     )
 
 

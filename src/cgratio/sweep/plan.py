@@ -16,6 +16,7 @@ from cgratio.sweep.document import SpecError
 from cgratio.sweep.grid import AxisValues, make_points
 from cgratio.sweep.host import SweepHost
 from cgratio.sweep.spec import AUTO, Spec
+from cgratio.trainer.config import TrainerConfig, TrainerError
 from cgratio.trial.request import Limits, TrialRequest
 
 MOST_TRIALS = 100_000
@@ -103,7 +104,21 @@ def make_plan(spec: Spec, host: SweepHost) -> Plan:
             "name fewer values or fewer replicates"
         )
     trials = tuple(_ordered(spec, points, sentinel))
-    return Plan(spec=spec, host=host, points=points, trials=trials, sentinel=sentinel, notes=_notes(host))
+    plan = Plan(spec=spec, host=host, points=points, trials=trials, sentinel=sentinel, notes=_notes(host))
+    _check_trainer(plan)
+    return plan
+
+
+def _check_trainer(plan: Plan) -> None:
+    """Has the trainer look at each point's configuration."""
+    seen = set()
+    for trial in plan.trials:
+        if trial.point_id not in seen:
+            seen.add(trial.point_id)
+            try:
+                TrainerConfig.read(_request(plan, trial, Path()).trainer)
+            except TrainerError as error:
+                raise SpecError(str(error)) from error
 
 
 def _sentinel(spec: Spec, points: tuple[AxisValues, ...]) -> AxisValues | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +19,7 @@ from cgratio.trainer.environments import EnvironmentFacts, Environments, Outcome
 from cgratio.trainer.networks import Context
 from cgratio.trainer.unroll_writer import UnrollWriter
 from cgratio.trainer.unrolls import Decisions
-from cgratio.trainer.weights import SharedWeights
+from cgratio.trainer.weights import InferenceNetwork, SharedWeights
 
 
 class Policy(Protocol):
@@ -32,7 +33,16 @@ class Policy(Protocol):
 class NetworkPolicy:
     """Inference by a network, with the newest weights that the learner has published."""
 
-    def __init__(self, *, weights: SharedWeights, algorithm: Algorithm, actors: range, seed: int) -> None:
+    def __init__(
+        self,
+        *,
+        weights: SharedWeights,
+        algorithm: Algorithm,
+        actors: range,
+        seed: int,
+        precision: str,
+        device: torch.device,
+    ) -> None:
         """Makes a network of its own.
 
         Args:
@@ -40,11 +50,13 @@ class NetworkPolicy:
             algorithm: that chooses.
             actors: the group's numbers in the run.
             seed: of the choices.
+            precision: to infer in, `fp32` or `bf16`.
+            device: to infer on.
         """
         self._weights = weights
         self._algorithm = algorithm
-        self._network = weights.inference_copy()
-        self._device = next(self._network.parameters()).device
+        self._network = InferenceNetwork(weights.network, precision=precision, device=device)
+        self._device = device
         self._version = -1
         self._random = torch.Generator(device=self._device).manual_seed(seed)
         self._actors = np.array(actors, dtype=np.int32)
@@ -54,7 +66,7 @@ class NetworkPolicy:
     @torch.inference_mode()
     def decide(self, outcomes: Outcomes) -> Decisions:
         """See `Policy.decide`."""
-        self._version = self._weights.refresh(self._network, self._version)
+        self._version = self._weights.refresh(self._network.network, self._version)
         observations = self._moved(outcomes.observations)
         context = self._context(outcomes) if self._network.state_size else None
         outputs = self._network(observations.unsqueeze(1), context)
@@ -135,17 +147,10 @@ class EpisodeReturns:
         finished: how many.
     """
 
-    _RECENT = 100
-
-    def __init__(self, actors: int) -> None:
+    def __init__(self, actors: int, *, recent: deque[float]) -> None:
         self._running = np.zeros(actors)
-        self._recent: deque[float] = deque(maxlen=self._RECENT)
+        self._recent = recent
         self.finished = 0
-
-    def recent_mean(self) -> float | None:
-        """Mean of the last 100; None before the first. Any thread may ask."""
-        recent = list(self._recent)
-        return sum(recent) / len(recent) if recent else None
 
     def add(self, outcomes: Outcomes) -> None:
         """Adds one batch of rewards."""
@@ -171,8 +176,10 @@ class ActorLoop:
         environments: Environments,
         policy: Policy,
         writer: UnrollWriter | None,
+        recent: deque[float],
         arrange: Callable[[NDArray[Any]], NDArray[Any]],
         clips: bool,
+        stopping: threading.Event,
     ) -> None:
         """Joins the parts.
 
@@ -181,17 +188,20 @@ class ActorLoop:
             environments: to drive.
             policy: to decide.
             writer: of unrolls; without one nothing is learned (the supply side alone).
+            recent: returns of the run's newest episodes, to which the loop adds.
             arrange: the network's rearrangement of observations.
             clips: whether rewards are clipped to [-1, 1] before they are learned from.
+            stopping: set when the run ends.
         """
         self._environments = environments
         self._policy = policy
         self._writer = writer
         self._arrange = arrange
         self._clips = clips
+        self._stopping = stopping
         self.allowance: Allowance | None = None
         self.clock = StageClock("wait_batch", "inference", "transfer", "backpressure")
-        self.returns = EpisodeReturns(actors)
+        self.returns = EpisodeReturns(actors, recent=recent)
         self.samples = 0
         self.batches = 0
 
@@ -209,7 +219,7 @@ class ActorLoop:
         clock.enter("inference")
         decisions = self._policy.decide(seen)
         if self.allowance:
-            self.allowance.settle()
+            self.allowance.settle(self._stopping)
         clock.enter("transfer")
         # Actions go out first: the environments step while the records are written.
         self._environments.send(decisions.actions, outcomes.ids)

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from cgratio.trainer.config import TrainerError
+from cgratio.trainer.pixels import blocks, channels_first, first_convolution, two_by_two
 
 Shape = tuple[int, ...]
 
@@ -70,12 +71,12 @@ class NatureCNN(nn.Module):
     @staticmethod
     def arrange(pixels: NDArray[Any]) -> NDArray[Any]:
         """See `blocks`."""
-        return blocks(pixels)
+        return blocks(channels_first(pixels))
 
     def forward(self, pixels: Tensor) -> Tensor:
         """Maps arranged uint8 pixels [batch, rows, columns, 16 c] to features [batch, 512]."""
-        x = functional.relu(_first_convolution(self.first, pixels), inplace=True)
-        x = functional.relu(self.second(_two_by_two(x)), inplace=True)
+        x = functional.relu(first_convolution(self.first, pixels), inplace=True)
+        x = functional.relu(self.second(two_by_two(x)), inplace=True)
         x = functional.relu(self.third(x), inplace=True)
         return functional.relu(self.dense(x.flatten(1)))
 
@@ -103,12 +104,12 @@ class ShallowCNN(nn.Module):
     @staticmethod
     def arrange(pixels: NDArray[Any]) -> NDArray[Any]:
         """See `blocks`."""
-        return blocks(pixels)
+        return blocks(channels_first(pixels))
 
     def forward(self, pixels: Tensor) -> Tensor:
         """Maps arranged uint8 pixels [batch, rows, columns, 16 c] to features [batch, 256]."""
-        x = functional.relu(_first_convolution(self.first, pixels), inplace=True)
-        x = functional.relu(self.second(_two_by_two(x)), inplace=True)
+        x = functional.relu(first_convolution(self.first, pixels), inplace=True)
+        x = functional.relu(self.second(two_by_two(x)), inplace=True)
         return functional.relu(self.dense(x.flatten(1)))
 
 
@@ -136,11 +137,11 @@ class DeepResNet(nn.Module):
     @staticmethod
     def arrange(pixels: NDArray[Any]) -> NDArray[Any]:
         """Puts channels last: [batch, c, h, w] to [batch, h, w, c]."""
-        return np.ascontiguousarray(pixels.transpose(0, 2, 3, 1))
+        return np.ascontiguousarray(channels_first(pixels).transpose(0, 2, 3, 1))
 
     def forward(self, pixels: Tensor) -> Tensor:
         """Maps arranged uint8 pixels [batch, h, w, c] to features [batch, 256]."""
-        x = self.first.after(_first_convolution(self.first.convolution, pixels))
+        x = self.first.after(first_convolution(self.first.convolution, pixels))
         for section in self.others:
             x = section(x)
         return functional.relu(self.dense(functional.relu(x, inplace=True).flatten(1)))
@@ -195,21 +196,6 @@ BODIES: dict[str, type[Body]] = {
 }
 
 
-def blocks(pixels: NDArray[np.uint8], *, block: int = 4) -> NDArray[np.uint8]:
-    """Makes a vector of each 4x4 block: [batch, c, h, w] to [batch, h // 4, w // 4, 16 c], uint8.
-
-    Rows and columns beyond a multiple of four are dropped; no 8x8 window with stride 4 reaches them.
-    """
-    batch, channels, height, width = pixels.shape
-    rows, columns = height // block, width // block
-    cropped = np.ascontiguousarray(pixels[:, :, : rows * block, : columns * block])
-    words = cropped.view(np.uint32)  # four neighbours of a row move as one
-    # Two plain transpositions; a single one with four strides takes twice as long.
-    by_row = words.reshape(batch, channels, rows, block, columns).swapaxes(1, 2)
-    arranged = by_row.reshape(batch, rows, channels * block, columns).swapaxes(2, 3).copy()
-    return arranged.view(np.uint8)
-
-
 def body_factory(network: str) -> Callable[[Shape], nn.Module]:
     """The factory of a body by its name or import path.
 
@@ -226,7 +212,7 @@ def body_factory(network: str) -> Callable[[Shape], nn.Module]:
         )
     try:
         factory = getattr(importlib.import_module(module_name), name)
-    except (ImportError, AttributeError) as error:
+    except Exception as error:
         raise TrainerError(f"network {network!r} cannot be imported: {error}") from error
     if not callable(factory):
         raise TrainerError(f"network {network!r} is no factory: it cannot be called with a shape")
@@ -270,29 +256,6 @@ def _image(shape: Shape, network: str) -> tuple[int, int, int]:
         raise TrainerError(f"{network} reads images, and these observations have shape {shape}; use mlp")
     height, width, channels = shape
     return height, width, channels
-
-
-def _first_convolution(layer: nn.Conv2d, pixels: Tensor) -> Tensor:
-    """A convolution over uint8 pixels or blocks, channels last, scaled to [0, 1).
-
-    0..255 is exact in bfloat16, so the scale goes to the weights and not to the pixels; it is a power of two,
-    so that it rounds nothing and inference and learner compute the same logits.
-    """
-    kind = pixels.device.type
-    # Straight to the precision in which autocast will convolve; by way of float32 takes three times as long.
-    lowered = torch.is_autocast_enabled(kind)
-    dtype = torch.get_autocast_dtype(kind) if lowered else layer.weight.dtype
-    x = pixels.to(dtype).permute(0, 3, 1, 2)  # a view, channels last
-    return functional.conv2d(x, layer.weight * (1 / 256), layer.bias, layer.stride, layer.padding)
-
-
-def _two_by_two(x: Tensor) -> Tensor:
-    """Makes a vector of each 2x2 block: [batch, c, h, w] to [batch, 4 c, h // 2, w // 2], channels last."""
-    batch, channels, height, width = x.shape
-    rows, columns = height // 2, width // 2
-    pixels = x.permute(0, 2, 3, 1)[:, : 2 * rows, : 2 * columns]
-    by_block = pixels.reshape(batch, rows, 2, columns, 2, channels).transpose(2, 3)
-    return by_block.reshape(batch, rows, columns, 4 * channels).permute(0, 3, 1, 2)
 
 
 def _initialise(body: nn.Module) -> None:

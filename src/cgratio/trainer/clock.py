@@ -105,8 +105,8 @@ class Allowance:
         self._start = monotonic()
         self._used_at_start = processor_time.device_s()
 
-    def settle(self) -> None:
-        """Sleeps off what was used beyond the grant."""
+    def settle(self, stopping: threading.Event) -> None:
+        """Sleeps off what was used beyond the grant, or until it is time to stop."""
         with self._lock:
             now = monotonic()
             balance = (now - self._start) * self._processors - (
@@ -115,4 +115,4 @@ class Allowance:
             if balance > self._burst * self._processors:
                 self._start += balance / self._processors - self._burst
         if balance < 0:
-            time.sleep(-balance / self._processors)
+            stopping.wait(-balance / self._processors)

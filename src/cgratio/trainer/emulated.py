@@ -6,7 +6,6 @@ No arithmetic is done, so real environments on real threads meet an accelerator 
 from __future__ import annotations
 
 import threading
-import time
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +20,9 @@ from cgratio.trainer.unrolls import Decisions, UnrollBatch
 class EmulatedDevice:
     """A server with one line: inference and updates wait for each other, as they would for a full GPU."""
 
-    def __init__(self, profile: DeviceProfile, *, share: float) -> None:
+    def __init__(self, profile: DeviceProfile, *, share: float, stopping: threading.Event) -> None:
         self._profile = profile
+        self._stopping = stopping
         self._share = share
         self._lock = threading.Lock()
         self._free_s = 0.0
@@ -49,8 +49,8 @@ class EmulatedDevice:
             self._free_s = begins + seconds / self._share
             self._busy_s += seconds / self._share
             ends = self._free_s
-        while (left := ends - monotonic()) > 0.0:
-            time.sleep(left)
+        while (left := ends - monotonic()) > 0.0 and not self._stopping.wait(left):
+            pass
 
 
 class EmulatedPolicy:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Protocol
 
 import numpy as np
@@ -67,7 +68,13 @@ class Learner:
     """
 
     def __init__(
-        self, *, update: Update, consumer: Consumer, allowance: Allowance | None, overlap: int = 0
+        self,
+        *,
+        update: Update,
+        consumer: Consumer,
+        allowance: Allowance | None,
+        overlap: int,
+        stopping: threading.Event,
     ) -> None:
         """Joins the parts.
 
@@ -76,11 +83,13 @@ class Learner:
             consumer: where batches come from.
             allowance: of the device's time, if it is not all granted.
             overlap: transitions of each unroll that the one before has taught already.
+            stopping: set when the run ends.
         """
         self._update = update
         self._consumer = consumer
         self._allowance = allowance
         self._overlap = overlap
+        self._stopping = stopping
         self.clock = StageClock("learner", "wait_data")
         self.samples = 0
         self.lag_sum = 0.0
@@ -100,7 +109,7 @@ class Learner:
         priorities = self._update(batch)
         self._consumer.learned(batch, priorities)
         if self._allowance:
-            self._allowance.settle()
+            self._allowance.settle(self._stopping)
         self.samples += lags.size
         self.lag_sum += float(lags.sum())
         self.lag_max = max(self.lag_max, int(lags.max()))

@@ -18,6 +18,8 @@ from cgratio.trainer.bodies import arrangement, build_body
 from cgratio.trainer.config import TrainerConfig, TrainerError
 from cgratio.trainer.environments import EnvironmentFacts
 
+CPU = torch.device("cpu")
+
 _EXAMPLES = 2
 
 
@@ -167,8 +169,8 @@ def arranged(config: TrainerConfig, facts: EnvironmentFacts) -> EnvironmentFacts
     example = np.zeros((1, *facts.shape), facts.dtype)
     try:
         result = arrangement(config.network)(example)
-    except TrainerError:
-        raise
+    except TrainerError as error:
+        raise TrainerError(f"{config.network} cannot read {config.environment}: {error}") from error
     except Exception as error:
         raise TrainerError(
             f"{config.network} reads other observations than those of {config.environment}, arrays of shape "
@@ -177,13 +179,16 @@ def arranged(config: TrainerConfig, facts: EnvironmentFacts) -> EnvironmentFacts
     return replace(facts, shape=result.shape[1:], dtype=result.dtype)
 
 
-def build(config: TrainerConfig, facts: EnvironmentFacts, *, heads: type[Heads]) -> PolicyNetwork:
+def build(
+    config: TrainerConfig, facts: EnvironmentFacts, *, heads: type[Heads], device: torch.device = CPU
+) -> PolicyNetwork:
     """Builds the network of a run, with weights drawn from the run's seed.
 
     Args:
         config: of the run.
         facts: of the environment, as it is.
         heads: what the algorithm needs.
+        device: to put it on.
 
     Raises:
         TrainerError: the network does not exist or cannot read these observations.
@@ -195,7 +200,7 @@ def build(config: TrainerConfig, facts: EnvironmentFacts, *, heads: type[Heads])
     network = PolicyNetwork(
         body=body, features=features, units=config.lstm_units, heads=heads, actions=facts.actions
     )
-    network.to(torch.device("cuda" if config.device == "cuda" else "cpu"))
+    network.to(device)
     for convolution in (module for module in network.modules() if isinstance(module, nn.Conv2d)):
         convolution.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # missing in its stub
     return network

@@ -17,7 +17,7 @@ class Adam:
     """Kingma and Ba 2015 (arXiv 1412.6980), algorithm 1, fused into one kernel."""
 
     def __init__(self, parameters: Iterable[Tensor], *, learning_rate: float, epsilon: float = 1e-5) -> None:
-        self._parameters = list(parameters)
+        self._parameters = [parameter for parameter in parameters if parameter.requires_grad]
         self._learning_rate = learning_rate
         self._epsilon = epsilon
         self._means = [torch.zeros_like(parameter) for parameter in self._parameters]
@@ -28,8 +28,8 @@ class Adam:
         """Applies the gradients that the parameters hold, and drops them."""
         gradients = []
         for parameter in self._parameters:
-            assert parameter.grad is not None, "every parameter takes part in the loss"
-            gradients.append(parameter.grad)
+            # A part of one's own network may take no part in the loss: it then stays as it is.
+            gradients.append(torch.zeros_like(parameter) if parameter.grad is None else parameter.grad)
             parameter.grad = None
         with torch.no_grad():
             adam(

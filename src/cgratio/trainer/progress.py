@@ -14,7 +14,7 @@ class Progress:
         samples: transitions that ended. learned: transitions that the learner has used.
         batches: inferences. updates: of the learner.
         lag_sum, lag_max: policy lag in updates, summed over and highest of the samples learned.
-        episodes: finished. recent_return: mean of the last 100 episodes of each group, None before the first.
+        episodes: finished. recent_return: mean of the last 100 episodes, None before the first.
         environment_cpu_s, device_cpu_s: processor time of the two sides.
         device_busy_s: for which an emulated device worked; None for a real one.
         stages: wall seconds by stage of actor loops (their mean) and learner.

@@ -10,6 +10,7 @@ Each group of actors has a loop in a thread of its own, and so has the learner; 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -35,14 +36,16 @@ from cgratio.trainer.learner import GradientStep, Learner, Update
 from cgratio.trainer.memory import keep_freed_memory
 from cgratio.trainer.progress import Progress
 from cgratio.trainer.r2d2 import R2D2
+from cgratio.trainer.unroll_queue import DiscardedUnrolls, PreparedUnrolls
 from cgratio.trainer.unroll_writer import UnrollWriter
-from cgratio.trainer.unrolls import ClosedError, UnrollMemory
+from cgratio.trainer.unrolls import ClosedError, Consumer, UnrollMemory
 from cgratio.trainer.weights import SharedWeights, choose_precision
 
 ALGORITHMS: dict[str, type[Impala | R2D2]] = {"impala": Impala, "r2d2": R2D2}
 
 _PROBE_BATCH = 32
-_PATIENCE_S = 10.0  # an update in flight ends sooner
+_PATIENCE_S = 15.0  # an update in flight ends sooner
+_RECENT_EPISODES = 100
 
 
 class Run:
@@ -74,21 +77,23 @@ class Run:
         torch.set_num_threads(max(1, config.device_threads))
         keep_freed_memory()
         self._algorithm: Algorithm = ALGORITHMS[config.algorithm](config)
+        self._opened, self._stopping = threading.Event(), threading.Event()
         self._device: EmulatedDevice | None = None
         if config.profile and config.part != Part.SUPPLY:
-            self._device = EmulatedDevice(config.profile, share=config.sm_share)
+            self._device = EmulatedDevice(config.profile, share=config.sm_share, stopping=self._stopping)
+        self.precision: str | None = None
         self._weights = self._make_weights() if self._infers or self._updates else None
         self.network = self._weights.network if self._weights else None
-        self.precision = self._weights.precision if self._weights else None
-        self._memory = self._consumer = None
-        if config.part != Part.SUPPLY:
+        self._memory: UnrollMemory | None = None
+        self._consumer: Consumer | None = None
+        if config.part != Part.SUPPLY or config.inference == "local":
             facts = networks.arranged(config, self.facts)
             self._memory = UnrollMemory(self._algorithm.layout, self._algorithm.slots, facts)
-            self._consumer = self._algorithm.consumer(self._memory)
+            self._consumer = self._make_consumer(self._memory)
+        self._recent: deque[float] = deque(maxlen=_RECENT_EPISODES)
         self._loops = self._make_loops(groups)
         self._failure: BaseException | None = None
         self._learner: Learner | None = None
-        self._opened, self._stopping = threading.Event(), threading.Event()
         self._threads = [
             self._start(self._act, loop, name=f"actors-{index}") for index, loop in enumerate(self._loops)
         ]
@@ -114,12 +119,27 @@ class Run:
         return self._device is None and self.config.part != Part.SUPPLY
 
     def _make_weights(self) -> SharedWeights:
-        network = networks.build(self.config, self.facts, heads=self._algorithm.heads)
-        facts = networks.arranged(self.config, self.facts)
+        """Makes the network and measures its precisions: of the learner, and of inference."""
+        config = self.config
+        learns = torch.device("cuda" if config.device == "cuda" and self._updates else "cpu")
+        network = networks.build(config, self.facts, heads=self._algorithm.heads, device=learns)
+        facts = networks.arranged(config, self.facts)
         # Of one size whatever the run's batch, so that all points of a sweep choose the same precision.
         example = torch.from_numpy(np.zeros((_PROBE_BATCH, 1, *facts.shape), facts.dtype))
-        example = example.to(next(network.parameters()).device)
-        return SharedWeights(network, precision=choose_precision(self.config.precision, network, example))
+        precision = choose_precision(config.precision, network, example, device=learns)
+        self._infers_on = networks.CPU if config.inference == "local" else learns
+        self.precision = precision
+        if self._infers_on != learns:
+            self.precision = choose_precision(config.precision, network, example, device=self._infers_on)
+        return SharedWeights(network, precision=precision)
+
+    def _make_consumer(self, memory: UnrollMemory) -> Consumer:
+        config = self.config
+        if config.inference == "local" and config.part == Part.SUPPLY:
+            return DiscardedUnrolls()
+        if config.inference == "local" and config.part == Part.DEMAND:
+            return PreparedUnrolls(memory, batch=config.learner_batch, taken=config.actors)
+        return self._algorithm.consumer(memory)
 
     def _make_loops(self, groups: list[TrainerConfig]) -> list[ActorLoop]:
         loops: list[ActorLoop] = []
@@ -145,8 +165,10 @@ class Run:
                 environments=environments,
                 policy=self._make_policy(group, actors=actors),
                 writer=writer,
+                recent=self._recent,
                 arrange=arrange,
                 clips=clips,
+                stopping=self._stopping,
             )
             loops.append(loop)
         return loops
@@ -154,8 +176,14 @@ class Run:
     def _make_policy(self, group: TrainerConfig, *, actors: range) -> Policy:
         if self._infers:
             assert self._weights
+            assert self.precision
             return NetworkPolicy(
-                weights=self._weights, algorithm=self._algorithm, actors=actors, seed=group.seed
+                weights=self._weights,
+                algorithm=self._algorithm,
+                actors=actors,
+                seed=group.seed,
+                precision=self.precision,
+                device=self._infers_on,
             )
         anything = RandomPolicy(
             self.facts,
@@ -175,7 +203,7 @@ class Run:
             if config.inference == "central":
                 for loop in self._loops:
                     loop.allowance = allowance
-        if self._consumer is None:
+        if self._consumer is None or config.part == Part.SUPPLY:
             return None
         update: Update
         if self._device:
@@ -184,7 +212,13 @@ class Run:
             assert self._weights
             update = GradientStep(config=config, algorithm=self._algorithm, weights=self._weights)
         overlap = self._algorithm.layout.overlap
-        return Learner(update=update, consumer=self._consumer, allowance=allowance, overlap=overlap)
+        return Learner(
+            update=update,
+            consumer=self._consumer,
+            allowance=allowance,
+            overlap=overlap,
+            stopping=self._stopping,
+        )
 
     def run(
         self,
@@ -207,20 +241,18 @@ class Run:
         Raises:
             Exception: whatever an actor loop or the learner raised.
         """
-        threads = list(self._threads)
         if self._learner:
-            threads.append(self._start(self._learn, self._learner, learn_samples, name="learner"))
+            self._threads.append(self._start(self._learn, self._learner, learn_samples, name="learner"))
         self._opened.set()
         while not self._stopping.wait(every_s):
             if until(self.progress()):
                 self._stop()
-        for thread in threads:
-            thread.join(_PATIENCE_S)
+        self._join()
         if self._failure:
             raise self._failure
-        if stuck := [thread.name for thread in threads if thread.is_alive()]:
+        if stuck := [thread.name for thread in self._threads if thread.is_alive()]:
             raise EnvironmentFailedError(
-                f"{', '.join(stuck)} did not end within {_PATIENCE_S:g} s: an environment does not return"
+                f"{', '.join(stuck)} did not end within {_PATIENCE_S:g} s: a step or an update hangs"
             )
         return self.progress()
 
@@ -231,25 +263,30 @@ class Run:
         # Environments first: an actor loop may be waiting for one that never returns.
         for environments in self.environments:
             environments.close()
+        self._join()
+
+    def _join(self) -> None:
+        deadline = monotonic() + _PATIENCE_S
         for thread in self._threads:
-            thread.join(_PATIENCE_S)
+            thread.join(max(0.0, deadline - monotonic()))
 
     def progress(self) -> Progress:
         """The counts so far; any thread may ask."""
         loops, learner = self._loops, self._learner
-        returns = [mean for loop in loops if (mean := loop.returns.recent_mean()) is not None]
+        recent = list(self._recent)
+        prepared = isinstance(self._consumer, PreparedUnrolls)
         clocks = [loop.clock.read() for loop in loops]
         stages = {stage: sum(clock[stage] for clock in clocks) / len(clocks) for stage in clocks[0]}
         return Progress(
             time_s=monotonic(),
-            samples=sum(loop.samples for loop in loops),
+            samples=learner.samples if learner and prepared else sum(loop.samples for loop in loops),
             learned=learner.samples if learner else 0,
             batches=sum(loop.batches for loop in loops),
             updates=learner.updates if learner else 0,
             lag_sum=learner.lag_sum if learner else 0.0,
             lag_max=learner.lag_max if learner else 0,
             episodes=sum(loop.returns.finished for loop in loops),
-            recent_return=sum(returns) / len(returns) if returns else None,
+            recent_return=sum(recent) / len(recent) if recent else None,
             environment_cpu_s=self._processor_time.actors_s(),
             device_cpu_s=self._processor_time.device_s(),
             device_busy_s=self._device.busy_s() if self._device else None,

@@ -11,7 +11,7 @@ from itertools import chain
 
 import torch
 
-from cgratio.trainer.networks import Context, PolicyNetwork
+from cgratio.trainer.networks import Context, Outputs, PolicyNetwork
 
 _CLEARLY_FASTER = 1.2  # so that noise does not choose another precision in the next trial of the same point
 
@@ -21,7 +21,7 @@ class SharedWeights:
 
     Attributes:
         network: what the learner trains.
-        precision: of body and core, `fp32` or `bf16`.
+        precision: in which the learner computes body and core, `fp32` or `bf16`.
         version: learner updates so far.
     """
 
@@ -30,14 +30,6 @@ class SharedWeights:
         self.precision = precision
         self.version = 0
         self._lock = threading.Lock()
-
-    def inference_copy(self) -> PolicyNetwork:
-        """A network of its own for inference, its fast parts in the run's precision."""
-        twin = copy.deepcopy(self.network).requires_grad_(requires_grad=False).eval()
-        if self.precision == "bf16":
-            for part in twin.fast_parts():
-                part.to(torch.bfloat16)
-        return twin
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -68,32 +60,60 @@ def _finish_copies(network: PolicyNetwork) -> None:
         torch.cuda.current_stream().synchronize()
 
 
-def choose_precision(wanted: str, network: PolicyNetwork, observations: torch.Tensor) -> str:
-    """Decides the precision of a run by timing inference on this device, never by the CPU's name.
+class InferenceNetwork:
+    """A network's copy for inference, its fast parts in a precision of its own.
+
+    Attributes:
+        network: the copy.
+        state_size: see `PolicyNetwork`.
+    """
+
+    def __init__(self, network: PolicyNetwork, *, precision: str, device: torch.device) -> None:
+        self.network = copy.deepcopy(network).requires_grad_(requires_grad=False).eval().to(device)
+        self.state_size = network.state_size
+        self._device = device
+        self._lowered = precision == "bf16"
+        if self._lowered:
+            for part in self.network.fast_parts():
+                part.to(torch.bfloat16)
+
+    def __call__(self, observations: torch.Tensor, context: Context | None) -> Outputs:
+        """See `PolicyNetwork.forward`."""
+        # Autocast too: a body of one's own may compute in float32 before its first layer.
+        with torch.autocast(self._device.type, torch.bfloat16, enabled=self._lowered):
+            outputs: Outputs = self.network(observations, context)
+        return outputs
+
+
+def choose_precision(
+    wanted: str, network: PolicyNetwork, observations: torch.Tensor, *, device: torch.device
+) -> str:
+    """Decides the precision on a device by timing inference there, never by its name.
 
     Args:
         wanted: `fp32` or `bf16` are taken as they are; `auto` measures.
         network: of the run.
-        observations: a batch, [batch, 1, ...], on the run's device.
+        observations: a batch, [batch, 1, ...].
+        device: to compute on.
     """
     if wanted != "auto":
         return wanted
     seconds = {}
     for precision in ("fp32", "bf16"):
-        twin = SharedWeights(network, precision=precision).inference_copy()
-        seconds[precision] = _inference_seconds(twin, observations)
+        twin = InferenceNetwork(network, precision=precision, device=device)
+        seconds[precision] = _inference_seconds(twin, observations.to(device))
     return "bf16" if seconds["fp32"] > _CLEARLY_FASTER * seconds["bf16"] else "fp32"
 
 
 @torch.inference_mode()
-def _inference_seconds(network: PolicyNetwork, observations: torch.Tensor) -> float:
+def _inference_seconds(network: InferenceNetwork, observations: torch.Tensor) -> float:
     """The best of a few inferences, the first left out since it also sets up kernels."""
     best = float("inf")
-    context = blank_context(network, rows=len(observations), device=observations.device)
+    context = blank_context(network.network, rows=len(observations), device=observations.device)
     for turn in range(6):
         start = time.perf_counter()
         network(observations, context)
-        _finish_copies(network)
+        _finish_copies(network.network)
         if turn:
             best = min(best, time.perf_counter() - start)
     return best

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from statistics import fmean
 from typing import Any
 
@@ -38,29 +39,35 @@ def covariate_columns(seen: Observed, *, whole: Window) -> dict[str, Any]:
 
 
 class _Around:
-    """The readings within the measured interval."""
+    """The readings within the measured interval, sorted once: a large host has many of them."""
 
     def __init__(self, seen: Observed, whole: Window) -> None:
-        self._seen, self._whole = seen, whole
         self.seconds = whole.duration_s
+        self._series: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
+        for time_s, sensor, device, value, _ in seen.readings:
+            if whole.start_s <= time_s <= whole.end_s:
+                self._series[sensor, device].append((time_s, value))
 
     def values(self, sensor: str, *, device: str | None = None) -> list[float]:
-        return self._seen.values(sensor, start_s=self._whole.start_s, end_s=self._whole.end_s, device=device)
+        """Readings of one device, or of all."""
+        return [
+            value
+            for (name, which), series in self._series.items()
+            if name == sensor and device in {None, which}
+            for _, value in series
+        ]
 
     def mean(self, sensor: str, *, device: str | None = None) -> float | None:
+        """Mean of the readings; None without any."""
         values = self.values(sensor, device=device)
         return fmean(values) if values else None
 
     def rate(self, sensor: str) -> float | None:
-        """Growth per second of a counter between its first and last reading in the interval."""
-        inside = [
-            (time_s, value)
-            for time_s, name, _, value, _ in self._seen.readings
-            if name == sensor and self._whole.start_s <= time_s <= self._whole.end_s
-        ]
-        if len(inside) < 2:
+        """Growth per second of a counter of one device, between its first and last reading."""
+        series = next((series for (name, _), series in self._series.items() if name == sensor), [])
+        if len(series) < 2:
             return None
-        (start_s, first), (end_s, last) = inside[0], inside[-1]
+        (start_s, first), (end_s, last) = series[0], series[-1]
         return (last - first) / (end_s - start_s)
 
 

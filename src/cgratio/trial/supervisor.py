@@ -35,7 +35,7 @@ from cgratio.workload import training
 from cgratio.workload.protocol import Count, Failure, Final, Message, Ready, decode
 
 _TICK_S = 0.25
-_FINAL_MAX_S = 15.0  # a learner update in flight must end before the workload can
+_FINAL_MAX_S = 20.0  # a learner update in flight must end before the workload can
 _SAMPLER_PERIOD_S = 0.1
 _FIRST_SIGNAL_CODE = 128  # how a shell writes death by a signal as an exit code
 

@@ -39,7 +39,7 @@ _SHARE_SLACK = 1.1  # an allowance lets a burst through and is settled after eac
 
 def _used_more_than_its_share(request: TrialRequest, seen: Observed) -> bool:
     share = request.axes["sm_share"]
-    if share is None or share == 1 or len(seen.marks) < 2:
+    if request.axes["device"] != "cpu" or share is None or share == 1 or len(seen.marks) < 2:
         return False
     whole = between(seen.marks[0], seen.marks[-1])
     granted = request.device_cpus * share * whole.duration_s

@@ -14,7 +14,7 @@ class Probe:
 
     Attributes:
         cuda: whether torch can compute on a GPU. cuda_reason: why not.
-        errors: what cannot run: `message` in a sentence, and the `axis` and `value` it is about.
+        errors: what cannot run: `environment` and `network` (empty for any), and a `message` in a sentence.
     """
 
     cuda: bool
@@ -32,15 +32,17 @@ def probe(*, pairs: list[tuple[str, str]]) -> Probe:
 
     errors = []
     for environment in dict.fromkeys(environment for environment, _ in pairs):
-        axis, value = "environment", environment
         try:
             facts = describe(environment)
-            for network in (network for paired, network in pairs if paired == environment):
-                axis, value = "network", network
+        except (TrainerError, ImportError) as error:  # some families want libraries of the host
+            errors.append({"environment": environment, "network": "", "message": str(error)})
+            continue
+        for network in (network for paired, network in pairs if paired == environment):
+            try:
                 config = TrainerConfig(environment=environment, network=network)
                 trainer_networks.build(config, facts, heads=trainer_networks.ActorCritic)
-        except TrainerError as error:
-            errors.append({"message": str(error), "axis": axis, "value": value})
+            except TrainerError as error:
+                errors.append({"environment": environment, "network": network, "message": str(error)})
     cuda = torch.cuda.is_available()
     reason = None
     if not cuda:

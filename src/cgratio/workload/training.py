@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING, Any
 from cgratio.machine.affinity import AffinityError, pin_process, pin_threads, read_masks, thread_ids
 from cgratio.machine.cpulist import format_cpu_list, parse_cpu_list
 from cgratio.machine.processes import die_with_parent
+from cgratio.results.words import Part
 from cgratio.trainer.clock import monotonic
 from cgratio.trainer.config import EnvironmentFailedError, TrainerConfig, TrainerError
 from cgratio.workload.protocol import Count, Failure, Final, Ready, write
 
 if TYPE_CHECKING:
     from cgratio.trainer.progress import Progress
-from cgratio.trainer.run import Run
+    from cgratio.trainer.run import Run
 
 _REPORTS_PER_S = 10
 
@@ -132,9 +133,9 @@ def main(progress_fd: int, parent: int) -> int:
         run = Run(config)
         placement.pin(threads=run.actor_threads, processes=run.actor_processes)
         write(progress_fd, _ready(run, placement))
-    except (AffinityError, TrainerError) as error:
-        code = "affinity" if isinstance(error, AffinityError) else "bad_request"
-        write(progress_fd, Failure(code=code, message=str(error)))
+    except (AffinityError, TrainerError, EnvironmentFailedError) as error:
+        codes = {AffinityError: "affinity", TrainerError: "bad_request"}
+        write(progress_fd, Failure(code=codes.get(type(error), "environment"), message=str(error)))
         return 2
     reporter = threading.Thread(target=_report, args=(run, progress_fd, stopping), daemon=True)
     reporter.start()
@@ -171,7 +172,7 @@ def _ready(run: Run, placement: _Placement) -> Ready:
     actor_cpus, device_cpus = placement.observed()
     uuids: list[str] = []
     sm_count = None
-    if run.config.device == "cuda" and run.network is not None:  # a supply trial was given no GPU
+    if run.config.device == "cuda" and run.config.part != Part.SUPPLY:  # a supply trial was given no GPU
         facts = torch.cuda.get_device_properties(torch.cuda.current_device())
         uuids, sm_count = [f"GPU-{facts.uuid}"], facts.multi_processor_count
     return Ready(
