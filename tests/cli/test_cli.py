@@ -115,7 +115,10 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(tmp_path):
             "name: a\naxes:\n  - {}\n  - {actor_cpus: 4096}\n",
             "s.yaml:4: part=whole, actors=16: 4096 actor CPUs",
         ),
-        ("name: a\naxes: {environment: CartPole-v1}\n", "s.yaml: nature_cnn reads other observations"),
+        (
+            "name: a\naxes: {environment: CartPole-v1}\n",
+            "s.yaml: nature_cnn cannot read CartPole-v1: it reads images",
+        ),
         ("name: a\naxes: {actorz: 1}\n", "s.yaml:2: unknown key axes.actorz; did you mean actors?"),
     ],
 )

@@ -125,7 +125,13 @@ def test_every_column_has_a_unit_or_needs_none():
     }
     dimensionless |= {name for name in floats if name.startswith("share_")}
     dimensionless |= {"observed_inference_batch_mean", "episode_return_mean", "samples_per_s_half_width"}
-    dimensionless |= {"cpu_utilisation_mean", "cpu_steal_mean", "gpu_utilisation_mean", "others_cpu_share"}
+    dimensionless |= {
+        "cpu_utilisation_mean",
+        "cpu_steal_mean",
+        "gpu_utilisation_mean",
+        "others_cpu_share",
+        "replay_ratio",
+    }
     assert [name for name in floats if not name.endswith(units) and name not in dimensionless] == []
 
 

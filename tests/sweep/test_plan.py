@@ -315,6 +315,7 @@ def test_only_what_is_left_must_be_able_to_run():
         "environment": ["Pong-v5", "CartPole-v1"],
         "network": ["nature_cnn", "mlp"],
         "part": ["whole", "supply"],
+        "actor_cpus": 1,
     }
     without = ["environment == 'CartPole-v1' and network == 'nature_cnn'"]
     refusals = {("CartPole-v1", "nature_cnn"): "nature_cnn cannot read CartPole-v1"}

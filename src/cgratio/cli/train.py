@@ -15,7 +15,6 @@ import typer
 from cgratio.cli.output import INCONCLUSIVE, complain, refuse, say
 from cgratio.machine.host import read_host
 from cgratio.machine.software import software_versions
-from cgratio.results.training import TrainingRecord
 from cgratio.trainer.config import (
     ALGORITHMS,
     INFERENCES,
@@ -28,6 +27,7 @@ from cgratio.trainer.config import (
 )
 
 if TYPE_CHECKING:
+    from cgratio.results.training import TrainingRecord
     from cgratio.trainer.progress import Progress
     from cgratio.trainer.run import Run
 
@@ -169,6 +169,8 @@ def _made(environment: str, network: str | None, *, given: dict[str, Any]) -> Ru
 
 def _record(folder: Path, run: Run) -> TrainingRecord:
     """Begins the record of a run, or says in one line why it cannot be."""
+    from cgratio.results.training import TrainingRecord
+
     facts = {
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "config": asdict(run.config),
