@@ -117,7 +117,7 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(tmp_path):
         ),
         (
             "name: a\naxes: {environment: CartPole-v1}\n",
-            "s.yaml: nature_cnn cannot read CartPole-v1: it reads images",
+            "s.yaml: nature_cnn cannot read CartPole-v1: it reads",
         ),
         ("name: a\naxes: {actorz: 1}\n", "s.yaml:2: unknown key axes.actorz; did you mean actors?"),
     ],
