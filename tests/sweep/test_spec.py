@@ -253,3 +253,11 @@ def test_an_error_of_the_plan_is_said_where_its_value_stands(tmp_path):
     told = located(path, SpecError("wrong", axis="actors", value=99), overrides=("axes.actors=[99]",))
     assert str(told) == "--set axes.actors=[99]: wrong"
     assert str(located(path, SpecError("wrong", axis="gpus", value=1))) == f"{path}: wrong"
+
+
+@pytest.mark.parametrize("written", ["6e-4", "6E-4", "0.6e-3", "+6e-4", "6.e-4"])
+def test_numbers_may_be_written_as_people_write_them(tmp_path, written):
+    spec = load_spec(write(tmp_path, GOOD + f"trainer: {{learning_rate: {written}}}\n"))
+    assert spec.trainer.learning_rate == pytest.approx(6e-4)
+    spec = load_spec(write(tmp_path, GOOD), overrides=(f"trainer.learning_rate={written}",))
+    assert spec.trainer.learning_rate == pytest.approx(6e-4)

@@ -290,3 +290,9 @@ def test_a_run_that_sleeps_off_its_share_still_stops_at_once():
     run.run(until=lambda now: now.time_s - start > 1.0)
     run.close()
     assert time.perf_counter() - start < 5.0
+
+
+def test_more_than_fits_into_memory_is_refused_before_anything_is_made():
+    config = TrainerConfig(environment="Pong-v5", actors=1_000_000, inference_batch=1)
+    with pytest.raises(TrainerError, match=r"the unrolls need 55.\.\d GiB and .* of memory are free"):
+        Run(config)

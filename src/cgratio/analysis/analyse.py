@@ -11,7 +11,7 @@ from cgratio.analysis.curves import make_curves
 from cgratio.analysis.energy_optimum import energy_optimum
 from cgratio.analysis.facts import Analysis, Bottleneck, Curve, Optimum, Origin, Point, Quantity
 from cgratio.analysis.identify import Finding, identify
-from cgratio.analysis.notes import fit_notes, service_time_note, sweep_notes
+from cgratio.analysis.notes import DOUBTS, fit_notes, service_time_note, sweep_notes
 from cgratio.analysis.points import make_points
 from cgratio.analysis.ratio import (
     TOLERANCE,
@@ -135,6 +135,7 @@ def _answer(found: list[_Result], *, points: tuple[Point, ...], trials: tuple[Tr
         energy=first.energy,
         accelerator=counting.accelerator(first.workload),
         others=tuple(result.rate for result in found[1:]),
+        doubtful=any(sign in note for note in first.notes for sign in DOUBTS),
     )
 
 

@@ -18,6 +18,10 @@ RARE_P = 0.01
 """A sign that a sweep went wrong is told when chance gives it less often than this."""
 
 
+_MISFIT, _DISAGREEMENT = "miss the joint model", "in DISAGREEMENT"
+DOUBTS = (_MISFIT, _DISAGREEMENT)
+"""What a note on a workload says where its ratio must not be taken without it."""
+
 NEIGHBOURS = 0.05
 """Other processes' share of a trial's CPUs that is told: about as much as launches differ by themselves."""
 
@@ -90,7 +94,7 @@ def fit_notes(finding: Finding) -> tuple[str, ...]:
     if fit is None or fit.misfit_p is None or fit.misfit_p >= MISFIT_P:
         return ()
     note = (
-        f"the points miss the joint model by more than their replicates explain ({fit.scale:.1%} each,"
+        f"the points {_MISFIT} by more than their replicates explain ({fit.scale:.1%} each,"
         f" lack-of-fit test p = {fit.misfit_p:.2g}): its intervals are widened to this misfit"
     )
     if finding.sides is not fit:
@@ -111,7 +115,7 @@ def service_time_note(workload: Workload, *, threads: Quantity) -> str | None:
     if low is None and high is None:
         return f"{text}, the rates say {threads.value:.3g}"
     inside = (low is None or low <= ratio) and (high is None or ratio <= high)
-    return f"{text}, {'in agreement' if inside else 'in DISAGREEMENT'} with the interval of the rates"
+    return f"{text}, {'in agreement' if inside else _DISAGREEMENT} with the interval of the rates"
 
 
 def _drift(groups: Sequence[Sequence[Trial]]) -> float | None:

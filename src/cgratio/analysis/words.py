@@ -50,6 +50,7 @@ def answer(
     best: Point | None,
     accelerator: str,
     others: tuple[Optimum, ...],
+    doubtful: bool = False,
 ) -> str:
     """The finding in one sentence.
 
@@ -60,6 +61,7 @@ def answer(
         best: the whole point of most samples/J; None where there are no joules.
         accelerator: what one accelerator is.
         others: optima for samples/s of the sweep's other workloads.
+        doubtful: whether a note speaks against the ratio.
     """
     threads = rate.threads_per_accelerator
     if threads.value is None:
@@ -70,6 +72,8 @@ def answer(
             f"{workload_name(key)} wants {interval(threads)} hardware threads per {accelerator} here{where};"
             " with fewer the environments limit it, with more the accelerator does"
         )
+        if doubtful:
+            text += " (but the trials do not all agree with this: see the notes)"
     joules = energy.threads_per_accelerator
     if best is not None:
         text += (

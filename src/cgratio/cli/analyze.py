@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -130,15 +131,22 @@ def _verdict(point: Point) -> str:
     return ", ".join([f"{point.valid}/{point.trials}", *codes])
 
 
+_LOPSIDED = 0.1
+
+
 def _plus_minus(quantity: Quantity) -> str:
-    """`1600±40`; the larger half where the interval is lopsided."""
+    """`1600±40`, or `1600 [1500, 1800]` where the halves differ by more than a tenth."""
     from cgratio.analysis.words import number
 
     if quantity.value is None:
         return "-"
     if quantity.low is None or quantity.high is None:
         return number(quantity.value, digits=4)
-    half = max(quantity.high - quantity.value, quantity.value - quantity.low)
+    above, below = quantity.high - quantity.value, quantity.value - quantity.low
+    if not isclose(above, below, rel_tol=_LOPSIDED):
+        ends = f"{number(quantity.low, digits=3)}, {number(quantity.high, digits=3)}"
+        return f"{number(quantity.value, digits=4)} [{ends}]"
+    half = max(above, below)
     return f"{number(quantity.value, digits=4)}{_sign()}{number(half, digits=2)}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,7 +74,7 @@ def read_document(path: Path) -> Document:
         raise SpecError(f"{path}: is empty; it must hold name and axes")
     if not isinstance(value, dict):
         raise SpecError(f"{path}: is {kind(value)}; it must be a mapping with name and axes")
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    root = yaml.compose(text, Loader=_Loader)
     assert root, "a mapping has a node"
     places: dict[Place, str] = {}
     try:
@@ -81,6 +82,15 @@ def read_document(path: Path) -> Document:
     except RecursionError as error:
         raise SpecError(f"{path}: an alias (*) holds itself; write the value out") from error
     return Document(path=path, value=value, places=places)
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads `6e-4` as a number, as YAML 1.2 and people do; YAML 1.1 wants `6.0e-4`."""
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
+)
 
 
 def parse(text: str, *, source: str, marked: bool = False) -> Any:
@@ -95,7 +105,7 @@ def parse(text: str, *, source: str, marked: bool = False) -> Any:
         SpecError: it is not YAML.
     """
     try:
-        return yaml.safe_load(text)
+        return yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe one
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if marked and error.problem_mark else ""
         raise SpecError(f"{source}{line}: is not YAML: {error.problem}") from error

@@ -117,7 +117,8 @@ def _explained(document: Document, error: ValidationError) -> SpecError:
         where, key = document.where((*location, unknown)), ".".join([*names, unknown])
         return SpecError(f"{where}: unknown key {key}; {_hint(names, unknown)}")
     if first["type"] == "value_error":
-        return SpecError(f"{document.where(location)}: {key}: {first['msg'].removeprefix('Value error, ')}")
+        about = f"{key}: " if key else ""
+        return SpecError(f"{document.where(location)}: {about}{first['msg'].removeprefix('Value error, ')}")
     if first["type"] == "missing":
         return SpecError(f"{document.where(location)}: {key} is missing; it must be {wanted}")
     return SpecError(f"{document.where(location)}: {key} is {_shown(first['input'])}; it must be {wanted}")

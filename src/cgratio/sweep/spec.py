@@ -233,9 +233,7 @@ class Spec(_Strict):
                 "{inference_s: ..., observation_s: ..., update_s: ...}"
             )
         if self.power_model is not None and all(grid.device == ["emulated"] for grid in self.axes):
-            raise ValueError(
-                "power_model is of CPU packages, but every device is emulated: give its own watts"
-            )
+            raise ValueError("power_model is of CPU packages, but every device is emulated; leave it out")
         if self.emulated is not None and not asked:
             raise ValueError("emulated is a profile of a device that no axis asks for: give device: emulated")
         return self

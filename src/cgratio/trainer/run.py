@@ -29,11 +29,12 @@ from cgratio.trainer.environments import (
     EndlessEnvironments,
     EnvironmentFacts,
     Environments,
+    describe,
     make_environments,
 )
 from cgratio.trainer.impala import Impala
 from cgratio.trainer.learner import GradientStep, Learner, Update
-from cgratio.trainer.memory import keep_freed_memory
+from cgratio.trainer.memory import keep_freed_memory, refuse_what_does_not_fit
 from cgratio.trainer.progress import Progress
 from cgratio.trainer.r2d2 import R2D2
 from cgratio.trainer.unroll_queue import DiscardedUnrolls, PreparedUnrolls
@@ -46,6 +47,7 @@ ALGORITHMS: dict[str, type[Impala | R2D2]] = {"impala": Impala, "r2d2": R2D2}
 _PROBE_BATCH = 32
 _PATIENCE_S = 15.0  # an update in flight ends sooner
 _RECENT_EPISODES = 100
+_MANY_SLOTS = 2_000
 
 
 class Run:
@@ -70,13 +72,16 @@ class Run:
         self.config = config
         if config.device == "cuda" and config.part != Part.SUPPLY and not torch.cuda.is_available():
             raise TrainerError("device is cuda, but torch sees no GPU here; use cpu")
+        self._algorithm: Algorithm = ALGORITHMS[config.algorithm](config)
+        layout, slots = self._algorithm.layout, self._algorithm.slots
+        if slots > _MANY_SLOTS:  # so many that making their environments takes long, or never ends
+            refuse_what_does_not_fit(layout, slots=slots, facts=describe(config.environment))
         groups = config.by_group()
         make = EndlessEnvironments if config.part == Part.DEMAND else make_environments
         self.environments: list[Environments] = [make(group) for group in groups]
         self.facts: EnvironmentFacts = self.environments[0].facts
         torch.set_num_threads(max(1, config.device_threads))
         keep_freed_memory()
-        self._algorithm: Algorithm = ALGORITHMS[config.algorithm](config)
         self._opened, self._stopping = threading.Event(), threading.Event()
         self._device: EmulatedDevice | None = None
         if config.profile and config.part != Part.SUPPLY:
