@@ -1,91 +1,82 @@
-"""The trainer beside the simplest peer, interleaved on one host; prints a table of ratios.
+"""How fast the trainer is: beside public trainers, beside its bound, and where its time and memory go.
 
-    python benchmarks/trainer.py --rounds 3 --seconds 20
+    python benchmarks/trainer.py peers  --rounds 5 --seconds 30
+    python benchmarks/trainer.py bounds --rounds 3 --seconds 15 --network nature_cnn deep_resnet
+    python benchmarks/trainer.py supply --rounds 3 --seconds 10
+    python benchmarks/trainer.py scale  --rounds 3 --seconds 10
+    python benchmarks/trainer.py start  --rounds 5
 
-Hosts differ and drift, so only the ratio inside one run is worth keeping. Nothing is pinned: each program
-gets all CPUs and does with them what it does.
+Each prints a table with the host and the day. Hosts differ and drift: only ratios within one run are worth
+keeping. Nothing is pinned, but for the parts of the bound. `--rounds 1 --seconds 3` is a check that all runs.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import platform
-import random
-import statistics
-import subprocess
+import signal
 import sys
-import time
-from datetime import UTC, datetime
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
-from cgratio.trainer.config import TrainerConfig
-from cgratio.trainer.impala import Impala, Progress
-
-HERE = Path(__file__).parent
-PLAIN = [sys.executable, str(HERE / "peers" / "plain_vtrace.py")]
-OURS = [sys.executable, str(HERE / "trainer.py"), "--alone"]
-PROGRAMS = {
-    "plain V-trace loop, fp32": [*PLAIN, "--precision", "fp32"],
-    "plain V-trace loop, bf16": [*PLAIN, "--precision", "bf16"],
-    "cgratio": OURS,
-}
+import bounds
+import comparison
+import scale
+import start
+import supply
+from peers import cache
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--alone", action="store_true", help="run the trainer once and print its rate")
-    options = parser.parse_args()
-    if options.alone:
-        print(alone(options.seconds))
-        return
-    rates: dict[str, list[float]] = {name: [] for name in PROGRAMS}
-    for turn in range(options.rounds):
-        order = random.Random(turn).sample(sorted(PROGRAMS), len(PROGRAMS))
-        for name in order:
-            command = [*PROGRAMS[name], "--seconds", str(options.seconds)]
-            done = subprocess.run(command, capture_output=True, text=True, check=True)
-            rates[name].append(float(done.stdout.split()[-1]))
-            print(f"round {turn + 1}: {name}: {rates[name][-1]:,.0f} samples/s", flush=True)
-    show(rates, options)
+    # So that what was started is ended too, when this is told to end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    options = _parser().parse_args()
+    settings = {"rounds": options.rounds, "seconds": options.seconds, "warm_up_s": options.warm_up}
+    match options.command:
+        case "peers":
+            wanted = options.only or list(comparison.NAMES)
+            names = [name for name in wanted if name not in options.skip]
+            comparison.compare(names, cache=options.cache, **settings)
+        case "bounds":
+            bounds.compare(options.network, **settings)
+        case "supply":
+            supply.compare(options.actors, **settings)
+        case "scale":
+            scale.measure_all(options.actors, options.unroll, options.device, **settings)
+        case "start":
+            start.measure_all(rounds=options.rounds)
 
 
-def show(rates: dict[str, list[float]], options: argparse.Namespace) -> None:
-    table = Table(
-        title=f"Pong-v5, 64 actors, T=20: {options.rounds} interleaved rounds of {options.seconds:g} s, "
-        f"{len(os.sched_getaffinity(0))} CPUs, {platform.machine()}, {datetime.now(UTC):%Y-%m-%d}"
+def _parser() -> argparse.ArgumentParser:
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--rounds", type=int, default=3)
+    common.add_argument("--seconds", type=float, default=15, help="measured in each round, at least")
+    common.add_argument(
+        "--warm-up", type=float, default=5, help="seconds from the first report on, not measured"
     )
-    for column in ("program", "samples/s (median)", "cgratio / program, by round"):
-        table.add_column(column)
-    for name, values in rates.items():
-        ratios = [ours / theirs for ours, theirs in zip(rates["cgratio"], values, strict=True)]
-        shown = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
-        table.add_row(name, f"{statistics.median(values):,.0f}", shown)
-    Console(width=110).print(table)
+    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = made.add_subparsers(dest="command", required=True)
 
-
-def alone(seconds: float, *, warm_up_s: float = 5.0) -> float:
-    """Samples per second of the trainer, after a warm-up."""
-    run = Impala(
-        TrainerConfig(actors=64, inference_batch=32, actor_threads=2, device_threads=1, learner_batch=32)
+    peers = commands.add_parser("peers", parents=[common], help="beside public trainers")
+    peers.add_argument("--cache", type=Path, default=cache.DEFAULT, help="folder for what peers need")
+    peers.add_argument(
+        "--only", nargs="+", choices=comparison.NAMES, metavar="NAME", help=", ".join(comparison.NAMES)
     )
-    marks: list[tuple[float, int]] = []
-    begun = time.perf_counter()
+    peers.add_argument("--skip", nargs="+", choices=comparison.NAMES, metavar="NAME", default=[])
 
-    def until(now: Progress) -> bool:
-        if now.time_s - begun > warm_up_s:
-            marks.append((now.time_s, now.samples))
-        return now.time_s - begun > warm_up_s + seconds
+    of_bounds = commands.add_parser("bounds", parents=[common], help="beside the bound")
+    of_bounds.add_argument("--network", nargs="+", default=["nature_cnn", "deep_resnet"])
 
-    run.run(until=until)
-    run.close()
-    (first_s, first), (last_s, last) = marks[0], marks[-1]
-    return (last - first) / (last_s - first_s)
+    of_supply = commands.add_parser("supply", parents=[common], help="beside envpool alone")
+    of_supply.add_argument("--actors", nargs="+", type=int, default=[8, 16, 32, 64, 128, 256, 512, 1024])
+
+    of_scale = commands.add_parser("scale", parents=[common], help="cost and memory by actors and unroll")
+    of_scale.add_argument("--actors", nargs="+", type=int, default=[16, 64, 256, 1024])
+    of_scale.add_argument("--unroll", nargs="+", type=int, default=[20, 80])
+    of_scale.add_argument(
+        "--device", nargs="+", default=["emulated", "cpu"], choices=["emulated", "cpu", "cuda"]
+    )
+
+    commands.add_parser("start", parents=[common], help="from the start to the first update")
+    return made
 
 
 if __name__ == "__main__":
