@@ -31,7 +31,7 @@ def program(
     command = [sys.executable, __file__, f"--network={network}", f"--device={device}"]
     command += [f"--actors={actors}", f"--unroll={unroll}", f"--batch={batch}"]
     command += [f"--threads={threads or len(cpus())}"]
-    # All actors fill their unrolls at about the same time, so updates come in waves; part of one says little.
+    # All actors fill their unrolls at about the same time, so updates come in waves: measure whole ones.
     return Program(command=command, report=r"^(\d+) samples", least=2 * actors * unroll)
 
 

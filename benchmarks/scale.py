@@ -50,9 +50,10 @@ def _show(
         "actors",
         "samples/s",
         "CPU µs per sample",
-        "of the fewest actors' cost",
-        "memory MB (PSS)",
+        "to fewest actors",
+        "PSS MB",
         "MB per actor more",
+        "others %",
     )
     first: tuple[str, int, float, int, float] | None = None
     for name, (device, unroll, count) in points.items():
@@ -71,6 +72,7 @@ def _show(
             f"{cost / first[2]:.2f}",
             f"{memory:,.0f}",
             more,
+            median([100 * one.others for one in measured]),
         )
         made.add_row(device, str(unroll), str(count), *numbers)
     show(made)
