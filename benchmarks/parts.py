@@ -47,7 +47,6 @@ def main() -> None:
     config = TrainerConfig(network=options.network, actors=64, learner_batch=32)
     facts = describe(config.environment)
     algorithm = Impala(config)
-    keep_freed_memory()
     weights = _weights(config, algorithm, facts)
     part = _inference if options.part == "inference" else _learner
     samples, reported_s = 0, time.perf_counter()

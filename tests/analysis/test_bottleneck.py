@@ -49,6 +49,19 @@ def test_a_full_loop_that_drives_the_accelerator_limits_it_though_neither_side_i
     assert find_bottleneck(part=Part.WHOLE, shares=waiting)[0] is Bottleneck.ACTORS
 
 
+def test_no_limit_is_named_where_other_processes_may_be_it() -> None:
+    shares = {"env": 0.75, "device_busy": 0.60}
+    assert find_bottleneck(part=Part.WHOLE, shares=shares, others=0.04)[0] is Bottleneck.ACTORS
+    limit, evidence = find_bottleneck(part=Part.WHOLE, shares=shares, others=0.2)
+    assert limit is Bottleneck.UNKNOWN
+    assert "other processes had 20% of these CPUs" in evidence
+    # So little is busy that they cannot be all of it, or one side is full in spite of them.
+    idle = {"env": 0.3, "device_busy": 0.3}
+    assert find_bottleneck(part=Part.WHOLE, shares=idle, others=0.2)[0] is Bottleneck.ACTORS
+    full = {"env": 0.92, "device_busy": 0.3}
+    assert find_bottleneck(part=Part.WHOLE, shares=full, others=0.2)[0] is Bottleneck.ENVIRONMENTS
+
+
 def test_a_demand_trial_says_what_kept_its_device_from_more() -> None:
     _, full = find_bottleneck(part=Part.DEMAND, shares={"device_busy": 0.97})
     assert full.endswith("device busy 97%")

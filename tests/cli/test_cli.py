@@ -166,9 +166,18 @@ BAD_VALUES = [
         for value in ("0", "-3", "x", "", "1.5", "nan", "9" * 30 if option != "samples" else "")
     ),
     *(["train", "--inference-batch", value] for value in ("0", "-1", "33", "x")),
-    *(["train", "--learning-rate", value] for value in ("0", "-1", "nan", "inf", "x")),
-    *(["train", "--discount", value] for value in ("-0.1", "1.1", "nan", "x")),
-    *(["train", "--entropy-cost", value] for value in ("-1", "nan", "inf", "x")),
+    *(
+        ["train", "--set", f"trainer.{name}={value}"]
+        for name in ("learning_rate", "discount", "entropy_cost")
+        for value in ("-1", ".nan", ".inf", "x", "", "[1]")
+    ),
+    *(
+        ["train", "--set", value]
+        for value in ("x", "=", "trainer", "trainer.x=1", "trainer.actors=4", "discount=0.9", "trial.max_s=1")
+    ),
+    ["train", "--set", "trainer.burn_in=3"],
+    ["train", "--algorithm", "r2d2", "--set", "trainer.entropy_cost=0.1"],
+    *(["train", "--precision", value] for value in ("", "fp16", "BF16")),
     *(["train", "--algorithm", value] for value in ("ppo", "", "IMPALA")),
     *(["train", "--inference", value] for value in ("remote", "")),
     *(["train", "--lstm", value] for value in ("-1", "x", "1e9")),
@@ -256,7 +265,7 @@ def test_train_says_when_a_return_was_not_reached():
         (["sweep", "/nonexistent.yaml"], 2),
         (["train", "Nope-v0"], 2),
         (["train", "--device", "gpu"], 2),
-        (["train", "--learning-rate", "nan"], 2),
+        (["train", "--set", "trainer.learning_rate=.nan"], 2),
         (["doctor", "--sysroot", "/nonexistent"], 2),
     ],
 )
@@ -303,11 +312,10 @@ def test_the_commands_and_their_options_are_these():
             "unroll_length",
             "learner_batch",
             "inference_batch",
-            "learning_rate",
-            "discount",
-            "entropy_cost",
             "replay_ratio",
+            "precision",
             "seed",
+            "settings",
             "out",
         },
     }

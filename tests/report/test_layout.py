@@ -11,7 +11,8 @@ from made_sweeps import Sweep
 from page_layout import box_of
 
 from cgratio.analysis.analyse import analyse
-from cgratio.report import ratio_chart, ratio_page
+from cgratio.report import ratio_chart
+from cgratio.results.words import Part
 
 RATIO = "Rate per accelerator against CPU threads per accelerator"
 SUPPLY = "Supply S(c), and the demand it has to meet"
@@ -38,9 +39,56 @@ def optimum_at(sweep: Sweep, value: float) -> Sweep:
 def long_answer() -> Sweep:
     """More to say on the first page than it has room for."""
     sweep = host_without_gpu()
-    notes = tuple(f"{start} {'and so on ' * 12}" for start in ratio_page.NOISE)
-    analysis = replace(sweep.analysis, answer="many words that go on and on " * 60, notes=notes)
+    doubt = "the points miss the model " + "and so on " * 12
+    analysis = replace(
+        sweep.analysis,
+        answer="many words that go on and on " * 60,
+        trial_notes=("launches differ " + "and so on " * 12,) * 4,
+        optima=tuple(replace(one, doubts=(doubt, doubt)) for one in sweep.analysis.optima),
+    )
     return replace(sweep, analysis=analysis)
+
+
+def in_doubt() -> Sweep:
+    """Both notes that speak against a ratio, of two workloads that have joules."""
+    rows = []
+    for seed, name in enumerate(("Pong-v5", "Breakout-v5")):
+        rows += generate.make_rows(
+            truth=generate.Truth(base_w=20.0), seed=seed, law=half_when_whole, environment=name
+        )
+    for row in rows:
+        if row.get("env_s_per_sample"):
+            row["env_s_per_sample"] *= 2.0
+    results = generate.results_of(rows)
+    return Sweep(results=results, analysis=analyse(results))
+
+
+def half_when_whole(place: generate.Place) -> float:
+    truth = generate.Truth()
+    if place.part is Part.SUPPLY:
+        return truth.supplied(place.threads)
+    if place.part is Part.DEMAND:
+        return truth.demanded(place.units)
+    return 0.5 * truth.rate(threads=place.threads, amount=place.share, actors=place.actors)
+
+
+def small_slowdown() -> Sweep:
+    """A share costs little, and launches differ by more: bars reach far below zero."""
+
+    def law(place: generate.Place) -> float:
+        return 2000.0 if place.part is not Part.WHOLE else 900.0 + 100.0 * place.share
+
+    return analysed(generate.quickstart(), truth=generate.Truth(), law=law, noise=0.2, replicates=2)
+
+
+def shares_by_eighths() -> Sweep:
+    truth = generate.Truth(demand=26000.0)
+    places = [generate.Place(threads=8, share=eighths / 8, actors=64) for eighths in range(1, 9)]
+    return analysed(places, truth=truth, device="cuda", sm_count=132)
+
+
+def one_replicate() -> Sweep:
+    return analysed(generate.quickstart(), truth=generate.Truth(base_w=20.0), replicates=1)
 
 
 def noisy() -> Sweep:
@@ -75,6 +123,10 @@ SWEEPS = {
     "noisy": noisy,
     "close levels": close_levels,
     "long names": long_names,
+    "in doubt": in_doubt,
+    "small slowdown": small_slowdown,
+    "shares by eighths": shares_by_eighths,
+    "one replicate": one_replicate,
 }
 
 
@@ -114,6 +166,39 @@ def test_the_line_of_the_optimum_is_seen_and_ends_below_its_label(name, laid_out
     assert box_of(line).y1 <= box_of(label).y0
     # Nor does a bar or the band of a point reach the words.
     assert all(box.y1 <= box_of(label).y0 for box in marks(axes))
+
+
+def test_a_long_answer_and_what_speaks_against_it_leave_the_picture_its_height(laid_out):
+    """Lower, and the words at its top would run into each other."""
+    axes = laid_out("long answer")[0].pictures[RATIO]
+    assert axes.get_window_extent().height * 72 / page_layout.DPI > 150.0
+
+
+def test_marks_of_near_optimal_counts_stay_apart(laid_out):
+    def mark(name):
+        axes = laid_out(name)[0].pictures[RATIO]
+        (line,) = [line for line in axes.lines if "of the best" in str(line.get_label())]
+        return line.get_marker()
+
+    assert mark("without a GPU") == "^"  # 2, 3 and 4 of up to 4
+    assert mark("with a GPU") == "|"  # 12, 13 and 14 of up to 128
+
+
+@pytest.mark.parametrize("name", ["without a GPU", "optimum far left", "in doubt", "small slowdown"])
+def test_no_line_of_the_grid_strikes_out_words_in_a_picture(name, laid_out):
+    pages = laid_out(name)
+    found = [pages[0], page_layout.named(pages, "Supply and demand")]
+    words = [text for page in found for axes in page.pictures.values() for text in axes.texts]
+    assert words
+    assert all(text.get_bbox_patch() is not None for text in words)
+
+
+def test_zero_lies_inside_the_pictures_of_slowdown(laid_out):
+    """So that the point of the largest share is seen whole, and negative bars are read as such."""
+    page = page_layout.named(laid_out("small slowdown"), "Slowdown")
+    for axes in page.pictures.values():
+        low, high = axes.get_ylim()
+        assert low < 0 < high
 
 
 def marks(axes):

@@ -71,6 +71,17 @@ def test_slowdown_is_given_in_both_readings_with_their_names(quickstart, drawn):
     assert "150 % more time (X0/X − 1)" in page
 
 
+def test_slowdown_is_zero_at_the_largest_share_and_the_width_of_the_band_there_is_explained(
+    quickstart, drawn
+):
+    page = page_named(drawn(quickstart), "Slowdown")
+    assert "the largest share measured, 1, where both readings are 0 by definition and have no bar" in page
+    assert "The band is that of the fitted rate X alone" in page
+    assert "begin at zero" not in page
+    bare = tuple(replace(c, band=False, low=c.y, high=c.y) for c in quickstart.analysis.curves)
+    assert "The band" not in page_named(drawn(changed(quickstart, curves=bare)), "Slowdown")
+
+
 def test_a_page_with_nothing_to_show_is_left_out_with_its_reason(quickstart, drawn):
     kept = tuple(p for p in quickstart.analysis.points if p.axes["sm_share"] in {None, 1.0})
     reader = drawn(replace(quickstart, analysis=replace(quickstart.analysis, points=kept)))
@@ -122,13 +133,13 @@ def test_first_page_tells_how_noisy_the_host_was(drawn):
     rows = generate.make_rows(truth=generate.Truth(), noise=0.1, replicates=3)
     results = generate.results_of(rows)
     page = text(drawn(Sweep(results=results, analysis=analyse(results))).pages[0])
-    assert re.search(r"Noise: launches of one point differ by \d+\.\d%", page)
+    assert re.search(r"Trials: launches of one point differ by \d+\.\d%", page)
 
 
 def test_first_page_says_that_one_launch_shows_no_noise(drawn):
     results = generate.results_of(generate.make_rows(truth=generate.Truth(), replicates=1))
     page = text(drawn(Sweep(results=results, analysis=analyse(results))).pages[0])
-    assert "Noise: one replicate of every point" in page
+    assert "Trials: one replicate of every point" in page
 
 
 def test_methods_come_from_the_manifest(quickstart, drawn):
@@ -229,3 +240,14 @@ def test_points_without_intervals_are_drawn(quickstart, drawn):
     )
     page = text(drawn(changed(quickstart, points=points, optima=optima)).pages[0])
     assert "no interval: one replicate" in page
+
+
+def test_a_reason_that_the_answer_gives_is_not_given_again_beside_it(quickstart, drawn):
+    why = quickstart.analysis.optima[1].threads_per_accelerator.reason
+    page = text(drawn(changed(quickstart, answer=f"Samples per joule are unknown ({why}).")).pages[0])
+    assert page.count(why) == 1
+    assert "unknown the answer says why" in page
+    # Where the answer is too long to be printed whole, the reason stands beside it.
+    page = text(drawn(changed(quickstart, answer=f"{'many words ' * 200} ({why}).")).pages[0])
+    assert page.count(why) == 1
+    assert "the answer says why" not in page

@@ -86,3 +86,9 @@ def test_unknown_is_a_dash_in_a_table_and_a_reason_in_words():
     assert wording.cell(nothing) == "–"
     assert wording.amount(nothing) == "unknown"
     assert wording.detail(nothing) == "no sensor"
+
+
+def test_of_many_reasons_the_first_are_given_each_once():
+    assert wording.reasons([]) == ""
+    assert wording.reasons(["a", "b", "a"]) == "a; b"
+    assert wording.reasons(["a", "b", "c"]) == "a; b; and 1 more reason"

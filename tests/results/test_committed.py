@@ -1,5 +1,6 @@
 """The committed result: a real sweep, which the README shows."""
 
+import json
 import re
 from pathlib import Path
 
@@ -65,3 +66,23 @@ def test_the_named_ratio_is_one_that_the_stage_shares_support():
     (point,) = saturated
     assert (point.shares["device_busy"] > point.shares["env"]) == (optimum.value < 1)
     assert str(point.bottleneck) == ("accelerator" if optimum.value < 1 else "environments")
+
+
+def _alike(saved, found):
+    """Whether two analyses say the same, numbers within what another host's arithmetic may change."""
+    if isinstance(saved, dict):
+        return saved.keys() == found.keys() and all(_alike(saved[name], found[name]) for name in saved)
+    if isinstance(saved, list):
+        return len(saved) == len(found) and all(map(_alike, saved, found))
+    if isinstance(saved, float):
+        return found == pytest.approx(saved, rel=1e-3, abs=1e-9)
+    if isinstance(saved, str):
+        return re.sub(r"[\d.]+", "0", saved) == re.sub(r"[\d.]+", "0", found)
+    return saved == found
+
+
+def test_the_saved_analysis_is_what_this_code_finds(results):
+    saved = json.loads((FOLDER / store.ANALYSIS).read_text(encoding="utf-8"))
+    found = json.loads(json.dumps(analyse(results).as_dict()))
+    different = [name for name in saved.keys() | found.keys() if not _alike(saved.get(name), found.get(name))]
+    assert different == []

@@ -2,8 +2,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 
+from cgratio.results.words import FIX
 from cgratio.telemetry.inventory import list_sensors
-from cgratio.telemetry.sensors import FIX
 
 Tree = Callable[[Mapping[str, str]], Path]
 

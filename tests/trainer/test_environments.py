@@ -1,3 +1,4 @@
+import os
 import threading
 from collections import deque
 from dataclasses import replace
@@ -5,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cgratio.machine.affinity import AffinityError, pin_threads, read_masks
 from cgratio.trainer.acting import ActorLoop, RandomPolicy
 from cgratio.trainer.bodies import MLP
 from cgratio.trainer.config import TrainerConfig, TrainerError
@@ -68,7 +70,7 @@ def test_a_time_limit_truncates_and_a_fall_terminates():
 
 
 def test_an_unknown_environment_is_named_with_its_neighbours():
-    with pytest.raises(TrainerError, match=r"'Pong-v55' is not one of envpool's .* did you mean Pong-v5"):
+    with pytest.raises(TrainerError, match=r"'Pong-v55' is not one of envpool's .* did you mean Pong-v5\?"):
         describe("Pong-v55")
 
 
@@ -131,3 +133,17 @@ class _Listener:
     def record(self, outcomes, decisions, *, clock):
         self.rewards = outcomes.rewards
         return len(outcomes.ids)
+
+
+def test_an_offset_that_no_cpu_has_is_named_when_the_masks_are_read_back():
+    # Case B2: envpool takes it without a word and pins its thread to a CPU that nobody named.
+    with_offset = EnvPoolEnvironments(
+        TrainerConfig(environment="CartPole-v1", network="mlp", actors=2, actor_threads=1),
+        thread_affinity_offset=1000,
+    )
+    threads = with_offset.threads
+    assert threads
+    assert all(read_masks()[thread] <= os.sched_getaffinity(0) for thread in threads)
+    with pytest.raises(AffinityError, match="CPU 1000 was not granted"):
+        pin_threads(threads, frozenset({1000}))
+    with_offset.close()

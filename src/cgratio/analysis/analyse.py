@@ -11,7 +11,7 @@ from cgratio.analysis.curves import make_curves
 from cgratio.analysis.energy_optimum import energy_optimum
 from cgratio.analysis.facts import Analysis, Bottleneck, Curve, Optimum, Origin, Point, Quantity
 from cgratio.analysis.identify import Finding, identify
-from cgratio.analysis.notes import DOUBTS, fit_notes, service_time_note, sweep_notes
+from cgratio.analysis.notes import fit_notes, service_time_note, sweep_notes
 from cgratio.analysis.points import make_points
 from cgratio.analysis.ratio import (
     TOLERANCE,
@@ -49,7 +49,8 @@ def analyse(results: Results) -> Analysis:
     trials = read_trials(results.trials)
     points, spreads = make_points(trials)
     found = [_workload(workload, manifest=results.manifest) for workload in split_workloads(trials)]
-    notes = list(sweep_notes(trials, spreads=spreads))
+    trial_notes = sweep_notes(trials, spreads=spreads)
+    notes = list(trial_notes)
     for result in found:
         name = " ".join(f"{axis}={value}" for axis, value in result.workload.varying.items())
         notes += [f"{name}: {note}" if name else note for note in result.notes]
@@ -67,6 +68,7 @@ def analyse(results: Results) -> Analysis:
         labels=_labels(found, trials=trials),
         notes=tuple(notes),
         flaws=tuple(str(flaw) for flaw in results.flaws),
+        trial_notes=trial_notes,
     )
 
 
@@ -79,6 +81,7 @@ def _workload(workload: Workload, *, manifest: Mapping[str, Any]) -> _Result:
     most = most_threads(workload)
     threads = crossing(finding, tested=tested, threads=most, amount=amount, unit=unit)
     energy = energy_optimum(finding.fit, workload=workload, unit=unit)
+    notes = [note for note in (*fit_notes(finding), service_time_note(workload, threads=threads)) if note]
 
     def optimum(goal: str, quantity: Quantity, near: tuple[int, ...]) -> Optimum:
         return Optimum(
@@ -92,11 +95,11 @@ def _workload(workload: Workload, *, manifest: Mapping[str, Any]) -> _Result:
             tolerance=TOLERANCE,
             counting_rule=counting.counting_rule(workload),
             group=workload.varying,
+            doubts=tuple(note.text for note in notes if note.doubts),
         )
 
     near = near_optimal(finding, optimum=threads, threads=most, amount=amount)
     known = threads.value is not None
-    check = service_time_note(workload, threads=threads)
     curves: tuple[Curve, ...] = ()
     if finding.fit is not None and finding.sides is not None:
         curves = make_curves(
@@ -109,7 +112,7 @@ def _workload(workload: Workload, *, manifest: Mapping[str, Any]) -> _Result:
         curves=curves,
         below=Bottleneck.ENVIRONMENTS if known or finding.supply_reason is None else Bottleneck.UNKNOWN,
         above=Bottleneck.ACCELERATOR if known or _only_demand(finding) else Bottleneck.UNKNOWN,
-        notes=(*finding.notes, *fit_notes(finding), *([check] if check else [])),
+        notes=(*finding.notes, *(note.text for note in notes)),
     )
 
 
@@ -135,7 +138,7 @@ def _answer(found: list[_Result], *, points: tuple[Point, ...], trials: tuple[Tr
         energy=first.energy,
         accelerator=counting.accelerator(first.workload),
         others=tuple(result.rate for result in found[1:]),
-        doubtful=any(sign in note for note in first.notes for sign in DOUBTS),
+        doubtful=bool(first.rate.doubts),
     )
 
 

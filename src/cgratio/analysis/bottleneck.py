@@ -2,7 +2,7 @@
 
 The rule is that of a closed queueing network (Denning and Buzen 1978, Computing Surveys 10:225): the
 station that is busy nearly all the time is the bottleneck, and when none is, too few customers (actors) are
-in flight.
+in flight. docs/measuring.md tells it to users.
 """
 
 from __future__ import annotations
@@ -18,13 +18,19 @@ BUSY = 0.9
 HELD_BACK = 0.1
 """Actors that wait for the learner this share of their loop are held back by it."""
 
+NEIGHBOURS = 0.05
+"""Other processes' share of a trial's CPUs that matters: about as much as launches differ by themselves."""
 
-def find_bottleneck(*, part: Part, shares: Mapping[str, float]) -> tuple[Bottleneck, str]:
+
+def find_bottleneck(
+    *, part: Part, shares: Mapping[str, float], others: float = 0.0
+) -> tuple[Bottleneck, str]:
     """Names the limit and quotes the shares that say so.
 
     Args:
         part: what the trial ran.
         shares: stage shares in 0..1, by name (`env`, `device_busy`, `learner`, `inference`, ...).
+        others: share of the trial's CPU time that other processes used, 0..1.
 
     Returns:
         The bottleneck, and a clause with the numbers it rests on.
@@ -33,16 +39,22 @@ def find_bottleneck(*, part: Part, shares: Mapping[str, float]) -> tuple[Bottlen
         return Bottleneck.ENVIRONMENTS, "supply trial: the accelerator never makes the environments wait"
     if part is Part.DEMAND:
         return Bottleneck.ACCELERATOR, _demand_evidence(shares)
+    if "device_busy" in shares:
+        return _of_the_whole(shares, device=shares["device_busy"], others=others)
+    return _without_device_time(env=shares.get("env"), shares=shares)
+
+
+def _of_the_whole(shares: Mapping[str, float], *, device: float, others: float) -> tuple[Bottleneck, str]:
     env = shares.get("env")
-    device = shares.get("device_busy")
-    if device is not None:
-        evidence = f"device busy {device:.0%}"
-        limit, evidence = _compare(env=env, device=device, evidence=evidence)
-        driver = _driver(shares)
-        if limit is Bottleneck.ACTORS and driver:
-            return Bottleneck.ACCELERATOR, f"{evidence}, {driver}"
+    limit, evidence = _compare(env=env, device=device, evidence=f"device busy {device:.0%}")
+    if limit is not Bottleneck.ACTORS:
         return limit, evidence
-    return _without_device_time(env=env, shares=shares)
+    if driver := _driver(shares):
+        return Bottleneck.ACCELERATOR, f"{evidence}, {driver}"
+    if others > NEIGHBOURS and max(device, env or 0.0) + others >= BUSY:
+        # Which side they kept from its work cannot be told.
+        return Bottleneck.UNKNOWN, f"{evidence}, and other processes had {others:.0%} of these CPUs"
+    return limit, evidence
 
 
 def _demand_evidence(shares: Mapping[str, float]) -> str:

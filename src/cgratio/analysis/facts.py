@@ -53,6 +53,15 @@ class Quantity:
         assert all(number is None or math.isfinite(number) for number in numbers), numbers
         assert self.reason or None not in numbers, "a missing number needs its reason"
 
+    @property
+    def half_width(self) -> float | None:
+        """The larger half of the interval, where both agree within a tenth; None where `±` would mislead."""
+        if self.value is None or self.low is None or self.high is None:
+            return None
+        lower, upper = self.value - self.low, self.high - self.value
+        half = max(lower, upper)
+        return None if min(lower, upper) < 0.9 * half else half
+
     @classmethod
     def unknown(cls, *, unit: str, reason: str) -> Quantity:
         """A quantity that could not be had."""
@@ -133,6 +142,7 @@ class Optimum:
         tolerance: fraction of the best that still counts as near-optimal.
         counting_rule: what was counted as a thread and as an accelerator.
         group: axis values of the workload, only those that differ between the workloads of the sweep.
+        doubts: notes of the analysis that speak against it; it must not be shown without them.
     """
 
     goal: str
@@ -143,6 +153,7 @@ class Optimum:
     tolerance: float
     counting_rule: str
     group: dict[str, Any] = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +166,7 @@ class Analysis:
         labels: origin labels that hold for the whole result (device CPUs in place of an accelerator,
             modelled energy).
         notes: what a careful reader should know (refused fits, drift, few replicates).
+        trial_notes: those of the notes that are on the trials as a whole, such as how far launches differ.
         flaws: files that were skipped.
     """
 
@@ -171,6 +183,7 @@ class Analysis:
     labels: tuple[str, ...]
     notes: tuple[str, ...]
     flaws: tuple[str, ...]
+    trial_notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Plain types for strict JSON."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
+from cgratio.analysis.bottleneck import NEIGHBOURS
 from cgratio.analysis.facts import Quantity
 from cgratio.analysis.fitting import MISFIT_P
 from cgratio.analysis.identify import Finding
@@ -18,12 +20,15 @@ RARE_P = 0.01
 """A sign that a sweep went wrong is told when chance gives it less often than this."""
 
 
-_MISFIT, _DISAGREEMENT = "miss the joint model", "in DISAGREEMENT"
-DOUBTS = (_MISFIT, _DISAGREEMENT)
-"""What a note on a workload says where its ratio must not be taken without it."""
+class Note(NamedTuple):
+    """A note on one workload.
 
-NEIGHBOURS = 0.05
-"""Other processes' share of a trial's CPUs that is told: about as much as launches differ by themselves."""
+    Attributes:
+        doubts: whether its ratio must not be taken without it.
+    """
+
+    text: str
+    doubts: bool = False
 
 
 def sweep_notes(trials: Sequence[Trial], *, spreads: Spreads) -> tuple[str, ...]:
@@ -88,21 +93,21 @@ def _mixed_precision(valid: Sequence[Trial]) -> list[str]:
     return [note]
 
 
-def fit_notes(finding: Finding) -> tuple[str, ...]:
+def fit_notes(finding: Finding) -> tuple[Note, ...]:
     """Notes on how well the joint model holds."""
     fit = finding.fit
     if fit is None or fit.misfit_p is None or fit.misfit_p >= MISFIT_P:
         return ()
     note = (
-        f"the points {_MISFIT} by more than their replicates explain ({fit.scale:.1%} each,"
+        f"the points miss the joint model by more than their replicates explain ({fit.scale:.1%} each,"
         f" lack-of-fit test p = {fit.misfit_p:.2g}): its intervals are widened to this misfit"
     )
     if finding.sides is not fit:
         note += ", and the crossing rests on the supply and demand trials alone"
-    return (note,)
+    return (Note(note, doubts=True),)
 
 
-def service_time_note(workload: Workload, *, threads: Quantity) -> str | None:
+def service_time_note(workload: Workload, *, threads: Quantity) -> Note | None:
     """Whether busy times tell the same ratio as the rates do."""
     found = service_time_ratio(workload)
     if found is None:
@@ -110,12 +115,13 @@ def service_time_note(workload: Workload, *, threads: Quantity) -> str | None:
     ratio, words = found
     text = f"service times say {ratio:.3g} {threads.unit} ({words})"
     if threads.value is None:
-        return f"{text}; no crossing was identified to hold against it"
+        return Note(f"{text}; no crossing was identified to hold against it")
     low, high = threads.low, threads.high
     if low is None and high is None:
-        return f"{text}, the rates say {threads.value:.3g}"
+        return Note(f"{text}, the rates say {threads.value:.3g}")
     inside = (low is None or low <= ratio) and (high is None or ratio <= high)
-    return f"{text}, {'in agreement' if inside else _DISAGREEMENT} with the interval of the rates"
+    verdict = "in agreement" if inside else "in DISAGREEMENT"
+    return Note(f"{text}, {verdict} with the interval of the rates", doubts=not inside)
 
 
 def _drift(groups: Sequence[Sequence[Trial]]) -> float | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cgratio.analysis.bottleneck import find_bottleneck
-from cgratio.analysis.facts import Origin, Point, Quantity
+from cgratio.analysis.facts import Bottleneck, Origin, Point, Quantity
 from cgratio.analysis.statistics import Spread, effective_count, pooled_spread, with_interval
 from cgratio.analysis.trials import Trial
 from cgratio.results.words import Part
@@ -85,11 +85,18 @@ def mean_shares(trials: Sequence[Trial]) -> dict[str, float]:
     return {name: _mean([trial.shares[name] for trial in trials if name in trial.shares]) for name in names}
 
 
+def limit_of(trials: Sequence[Trial]) -> tuple[Bottleneck, str]:
+    """What limits a point, by the mean shares of its trials, and the numbers that say so."""
+    others = [trial.others_share for trial in trials if trial.others_share is not None]
+    return find_bottleneck(
+        part=trials[0].part, shares=mean_shares(trials), others=_mean(others) if others else 0.0
+    )
+
+
 def _point(*, trials: Sequence[Trial], valid: Sequence[Trial], spreads: Spreads) -> Point:
     first = trials[0]
     verdicts = Counter(code for trial in trials if not trial.valid for code in trial.codes)
-    shares = mean_shares(valid)
-    bottleneck, evidence = find_bottleneck(part=first.part, shares=shares)
+    bottleneck, evidence = limit_of(valid) if valid else (Bottleneck.UNKNOWN, NO_VALID)
     boundary, metered = _metered(valid)
     if valid:
         rate = with_interval(
@@ -112,9 +119,9 @@ def _point(*, trials: Sequence[Trial], valid: Sequence[Trial], spreads: Spreads)
         boundary=boundary,
         updates_per_s=_updates(valid, spreads=spreads),
         policy_lag=_policy_lag(valid),
-        shares=shares,
+        shares=mean_shares(valid),
         bottleneck=bottleneck,
-        evidence=evidence if valid else NO_VALID,
+        evidence=evidence,
         verdicts=dict(sorted(verdicts.items())),
     )
 

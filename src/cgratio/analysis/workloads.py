@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cgratio.analysis.bottleneck import find_bottleneck
 from cgratio.analysis.facts import Bottleneck
-from cgratio.analysis.points import by_point, mean_shares
+from cgratio.analysis.points import by_point, limit_of
 from cgratio.analysis.trials import Trial
 from cgratio.results.words import Part
 
@@ -141,7 +140,7 @@ def observe(workload: Workload) -> Observations:
         actors=_column([group[0].actors for group in kept]),
         log_rate=np.array([float(log.mean()) for log in logs]),
         count=np.array([float(log.size) for log in logs]),
-        limit=tuple(_limit(group) for group in kept),
+        limit=tuple(limit_of(group)[0] for group in kept),
         pure_squares=sum(float(np.sum((log - log.mean()) ** 2)) for log in logs),
         pure_degrees=sum(log.size - 1 for log in logs),
     )
@@ -149,11 +148,23 @@ def observe(workload: Workload) -> Observations:
 
 def _keys(trials: Sequence[Trial]) -> tuple[str, ...]:
     """`KEYS`, and the inference batch if trials that are otherwise alike differ in it."""
-    batches: dict[Any, set[Any]] = {}
-    for trial in trials:
-        others = tuple(value for name, value in trial.axes.items() if name != "inference_batch")
-        batches.setdefault((trial.host, others), set()).add(trial.axes.get("inference_batch"))
-    return (*KEYS, "inference_batch") if any(len(found) > 1 for found in batches.values()) else KEYS
+    axes = [trial.axes | {"host": trial.host} for trial in trials]
+    return KEYS if follows("inference_batch", axes) else (*KEYS, "inference_batch")
+
+
+def follows(name: str, points: Iterable[Mapping[str, Any]], *, besides: Sequence[str] = ()) -> bool:
+    """Whether an axis is given by the others, and so is none of its own.
+
+    Args:
+        name: of the axis.
+        points: axis values of each.
+        besides: other axes that are taken to follow too.
+    """
+    values: dict[Any, set[Any]] = {}
+    for axes in points:
+        others = tuple(value for axis, value in axes.items() if axis not in {name, *besides})
+        values.setdefault(others, set()).add(axes.get(name))
+    return all(len(found - {None}) <= 1 for found in values.values())
 
 
 def _key(trial: Trial, names: Sequence[str]) -> dict[str, Any]:
@@ -170,7 +181,3 @@ def _place(trial: Trial) -> tuple[Part, float | None]:
 
 def _column(values: Sequence[float | None]) -> Floats:
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-
-
-def _limit(group: Sequence[Trial]) -> Bottleneck:
-    return find_bottleneck(part=group[0].part, shares=mean_shares(group))[0]

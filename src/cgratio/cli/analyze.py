@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -55,9 +54,9 @@ def _show(analysis: Analysis) -> None:
         _show_points(analysis.points)
     parameters = [curve for curve in analysis.curves if curve.parameters]
     if parameters:
-        show(_parameters(parameters))
+        _show_parameters(parameters)
     for optimum in analysis.optima:
-        show(_optimum(optimum))
+        _show_optimum(optimum)
     for rule in dict.fromkeys(optimum.counting_rule for optimum in analysis.optima):
         tell(f"counted: {rule}")
     for note in analysis.notes:
@@ -102,24 +101,60 @@ def _follows(points: tuple[Point, ...], axis: str, other: str) -> bool:
     return len(pairs) == len({value for value, _ in pairs})
 
 
-def _parameters(curves: list[Curve]) -> Listing:
-    rows = []
+def _show_parameters(curves: list[Curve]) -> None:
+    rows, reasons = [], _Reasons()
     for curve in curves:
         name = " ".join([curve.name, *(f"{axis}={value}" for axis, value in curve.group.items())])
         for parameter, quantity in curve.parameters.items():
-            rows.append([name, parameter, _interval(quantity), quantity.unit])
-    return Listing(title="Fitted", headers=["curve", "parameter", "value [95 %]", "unit"], rows=rows)
+            rows.append([name, parameter, reasons.cell(parameter, quantity), quantity.unit])
+    show(Listing(title="Fitted", headers=["curve", "parameter", "value [95 %]", "unit"], rows=rows))
+    reasons.tell()
 
 
-def _optimum(optimum: Optimum) -> Listing:
+def _show_optimum(optimum: Optimum) -> None:
     group = "".join(f", {axis}={value}" for axis, value in optimum.group.items())
     quantities = (optimum.threads_per_accelerator, optimum.cores_per_accelerator, optimum.threads_per_sm)
-    rows = [[quantity.unit, _interval(quantity), str(quantity.origin)] for quantity in quantities]
+    reasons = _Reasons()
+    rows = [
+        [quantity.unit, reasons.cell(quantity.unit, quantity), str(quantity.origin)]
+        for quantity in quantities
+    ]
     if optimum.near_optimal:
         best = f"within {optimum.tolerance:.0%} of the best"
         rows.append([best, _ranges(optimum.near_optimal), "whole threads"])
     headers = ["counted as", "value [95 %]", "origin"]
-    return Listing(title=f"Optimum for {optimum.goal}{group}", headers=headers, rows=rows)
+    title = f"Optimum for {optimum.goal}{group}"
+    if any(quantity.value is not None for quantity in quantities):
+        show(Listing(title=title, headers=headers, rows=rows))
+    else:
+        tell(f"{title}:")
+    reasons.tell()
+
+
+class _Reasons:
+    """Why numbers of a table are missing, said once below it and not in every cell."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, list[str]] = {}
+
+    def cell(self, name: str, quantity: Quantity) -> str:
+        """The number and its interval, as far as they are known."""
+        from cgratio.analysis.words import interval, number
+
+        if None not in (quantity.value, quantity.low, quantity.high):
+            return interval(quantity)
+        if quantity.value is None:
+            self._names.setdefault(f"unknown ({quantity.reason})", []).append(name)
+            return "unknown"
+        if quantity.low is None and quantity.high is None:
+            self._names.setdefault(f"no interval ({quantity.reason})", []).append(name)
+            return number(quantity.value)
+        self._names.setdefault(f"an open end ({quantity.reason})", []).append(name)
+        return interval(quantity)
+
+    def tell(self) -> None:
+        for reason, names in self._names.items():
+            tell(f"{', '.join(dict.fromkeys(names))}: {reason}")
 
 
 def _percent(share: float | None) -> str:
@@ -131,9 +166,6 @@ def _verdict(point: Point) -> str:
     return ", ".join([f"{point.valid}/{point.trials}", *codes])
 
 
-_LOPSIDED = 0.1
-
-
 def _plus_minus(quantity: Quantity) -> str:
     """`1600±40`, or `1600 [1500, 1800]` where the halves differ by more than a tenth."""
     from cgratio.analysis.words import number
@@ -142,18 +174,11 @@ def _plus_minus(quantity: Quantity) -> str:
         return "-"
     if quantity.low is None or quantity.high is None:
         return number(quantity.value, digits=4)
-    above, below = quantity.high - quantity.value, quantity.value - quantity.low
-    if not isclose(above, below, rel_tol=_LOPSIDED):
+    half = quantity.half_width
+    if half is None:
         ends = f"{number(quantity.low, digits=3)}, {number(quantity.high, digits=3)}"
         return f"{number(quantity.value, digits=4)} [{ends}]"
-    half = max(above, below)
     return f"{number(quantity.value, digits=4)}{_sign()}{number(half, digits=2)}"
-
-
-def _interval(quantity: Quantity) -> str:
-    from cgratio.analysis.words import interval
-
-    return interval(quantity)
 
 
 def _ranges(counts: tuple[int, ...]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cgratio.cli.output import INVALID, Listing, complain, refuse, show, tell
+from cgratio.cli.output import INVALID, Listing, complain, refuse, say, show, tell
 
 if TYPE_CHECKING:
     from cgratio.sweep.grid import AxisValues
@@ -70,6 +70,7 @@ def _plan(spec: Path, *, overrides: tuple[str, ...]) -> Plan:
     from cgratio.sweep.reading import load_spec, located
 
     asked = load_spec(spec, overrides=overrides)
+    say("looking at this host, the environments and the networks")  # loading torch and envpool takes seconds
     pairs = {pair for grid in asked.axes for pair in itertools.product(grid.environment, grid.network)}
     try:
         return make_plan(asked, read_sweep_host(pairs=sorted(pairs)))

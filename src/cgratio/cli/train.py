@@ -19,6 +19,8 @@ from cgratio.trainer.config import (
     ALGORITHMS,
     INFERENCES,
     NETWORKS,
+    OF_ALGORITHM,
+    PRECISIONS,
     EnvironmentFailedError,
     TrainerConfig,
     TrainerError,
@@ -75,15 +77,21 @@ def train(
     unroll_length: Annotated[int, typer.Option(min=1, max=MOST)] = 20,
     learner_batch: Annotated[int, typer.Option(min=1, max=MOST, help="Unrolls in one update.")] = 16,
     inference_batch: Annotated[int | None, typer.Option(min=1, max=MOST)] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="By the network if not given.")] = None,
-    discount: Annotated[float | None, typer.Option(min=0, max=1, help="By the network if not given.")] = None,
-    entropy_cost: Annotated[
-        float | None, typer.Option(min=0, help="Of impala; by the network if not given.")
-    ] = None,
     replay_ratio: Annotated[
         float | None, typer.Option(help="Of r2d2: how often it learns from each transition.")
     ] = None,
+    precision: Annotated[
+        str, typer.Option(help=f"{either(PRECISIONS)}, which takes bf16 where it is clearly faster.")
+    ] = "auto",
     seed: Annotated[int, typer.Option(min=0)] = 0,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="A setting of a sweep's group trainer, such as trainer.discount=0.98; learning rate, "
+            "discount and entropy cost are chosen by algorithm and network if not given. Repeatable.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for a record of the run: curve.parquet and run.json.")
     ] = None,
@@ -99,15 +107,25 @@ def train(
         ("algorithm", algorithm, ALGORITHMS),
         ("inference", inference, INFERENCES),
         ("device", device, ("cpu", "cuda")),
+        ("precision", precision, PRECISIONS),
     ):
         if value not in allowed:
             refuse(f"--{option} {value}: it must be {either(allowed)}")
     if until_return is not None and not math.isfinite(until_return):
         refuse(f"--until-return {until_return}: no mean is that; give a number")
-    if replay_ratio is not None and algorithm != "r2d2":
-        refuse(f"--replay-ratio {replay_ratio:g}: {algorithm} has no replay; use it with --algorithm r2d2")
-    if entropy_cost is not None and algorithm != "impala":
-        refuse(f"--entropy-cost {entropy_cost:g}: {algorithm} has no policy to keep open; use it with impala")
+    # Imported here so that `cgratio --help` does not wait for pydantic.
+    from cgratio.sweep.document import SpecError
+    from cgratio.sweep.reading import read_trainer_settings
+
+    try:
+        learning = read_trainer_settings(tuple(settings or ()))
+    except SpecError as error:
+        refuse(str(error))
+    if replay_ratio is not None:
+        learning["replay_ratio"] = replay_ratio
+    for other, names in OF_ALGORITHM.items():
+        if other != algorithm and (strange := sorted(learning.keys() & set(names))):
+            refuse(f"{strange[0]} is a setting of {other}, which {algorithm} does not have; leave it out")
     sys.path.insert(0, str(Path.cwd()))  # factories of one's own are looked for here, as `python -m` does
     run = _made(
         environment,
@@ -124,11 +142,9 @@ def train(
             "unroll_length": unroll_length,
             "learner_batch": learner_batch,
             "inference_batch": inference_batch,
-            "learning_rate": learning_rate,
-            "discount": discount,
-            "entropy_cost": entropy_cost,
-            "replay_ratio": replay_ratio,
+            "precision": precision,
             "seed": seed,
+            **learning,
         },
     )
     record = _record(out, run) if out else None

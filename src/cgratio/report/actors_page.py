@@ -89,8 +89,8 @@ def _lines(
 def _why_no_energy(one: _Energy, points: tuple[Point, ...]) -> str:
     if any(one.quantity(point).value is not None for point in points):
         return "Known at one number of actors only: see the table of points."
-    reasons = dict.fromkeys(reason for point in points if (reason := one.quantity(point).reason))
-    return f"Unknown: {'; '.join(reasons) or 'no valid point has a value'}."
+    reasons = wording.reasons(reason for point in points if (reason := one.quantity(point).reason))
+    return f"Unknown: {reasons or 'no valid point has a value'}."
 
 
 def _draw_energy(

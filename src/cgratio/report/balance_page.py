@@ -148,6 +148,7 @@ def _draw_level(axes: Axes, one: Crossing, *, name: str) -> None:
         va="bottom",
         size=style.SMALL,
         color=style.DEMAND,
+        bbox=style.GROUND,
         zorder=6,
     )
     if one.threads is not None:
@@ -193,8 +194,16 @@ def _draw_need(axes: Axes, balance: _Balance) -> None:
         x, low, np.minimum(high, axes.get_ylim()[1]), color=style.OPTIMUM, alpha=0.16, linewidth=0
     )
     if np.isinf(high).any():
-        words = "the band goes on where it reaches the top"
-        axes.text(0.02, 0.97, words, transform=axes.transAxes, va="top", size=style.SMALL, color=style.MUTED)
+        axes.text(
+            0.02,
+            0.96,
+            "the band goes on where it reaches the top",
+            transform=axes.transAxes,
+            va="top",
+            size=style.SMALL,
+            color=style.MUTED,
+            bbox=style.GROUND,
+        )
     axes.plot(x, np.where(outside, np.nan, y), color=style.OPTIMUM)
     if outside.any():
         axes.plot(x, y, color=style.OPTIMUM, linestyle=(0, (3, 2)), linewidth=1.1, zorder=1.9)

@@ -14,11 +14,12 @@ from cgratio.analysis.facts import Curve, Point, Quantity
 from cgratio.report import series, style, wording
 
 Extent: TypeAlias = tuple[Sequence[float], Sequence[float]]
-"""What a picture shows along y: values, and the edges of their intervals; NaN and infinity count as none."""
+"""What a picture shows along y: values with the ends of their bars, and the edges of bands; NaN and infinity
+count as none."""
 
 FURTHEST = 2.0
-"""An edge is shown up to this many times the highest value: a hopeless interval must not press the data
-into a line. The tables give every interval in full."""
+"""The edge of a band is shown up to this many times the furthest value: a hopeless fit must not press the
+data into a line. Bars are data and are seen whole."""
 
 
 def between(curve: Curve, start: float, stop: float) -> Curve:
@@ -94,10 +95,8 @@ def plain_y(axes: Axes, extents: Iterable[Extent], *, label: str, headroom: floa
     """
     values, edges = zip(*extents, strict=True)
     seen = [value for group in values for value in group if np.isfinite(value)]
-    furthest = FURTHEST * max([*seen, 0.0])
-    seen += [
-        min(max(edge, -furthest / 4), furthest) for group in edges for edge in group if np.isfinite(edge)
-    ]
+    furthest = FURTHEST * max([abs(value) for value in seen], default=0.0)
+    seen += [min(max(edge, -furthest), furthest) for group in edges for edge in group if np.isfinite(edge)]
     top, bottom = max([*seen, 0.0]), min([*seen, 0.0])
     span = (top - bottom) or 1.0
     axes.set_ylabel(label)
@@ -114,8 +113,8 @@ def extent_of_points(
     """How far measured points reach with their bars."""
     found = [(quantity(point), scale(point) if scale else 1.0) for point in points]
     known = [(one, factor) for one, factor in found if one.value is not None]
-    values = [(one.value or 0.0) * factor for one, factor in known]
-    return values, [edge * factor for one, factor in known for edge in (one.low, one.high) if edge]
+    ends = [end * factor for one, factor in known for end in (one.value, one.low, one.high) if end]
+    return ends, ()
 
 
 def extent_of_curve(curve: Curve | None) -> Extent:
@@ -133,7 +132,7 @@ def linear_x(axes: Axes, values: Iterable[float], *, label: str) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(wording.tick))
 
 
-def plain_x(axes: Axes, values: Iterable[float], *, label: str, most: int = 10) -> None:
+def plain_x(axes: Axes, values: Iterable[float], *, label: str, most: int = 10, apart: float = 0.06) -> None:
     """A readable x axis: doubling steps when the values span a factor of four or more, else linear.
 
     Args:
@@ -141,6 +140,7 @@ def plain_x(axes: Axes, values: Iterable[float], *, label: str, most: int = 10) 
         values: what was measured or drawn along x.
         label: with its unit.
         most: ticks at the values themselves when there are no more than this many.
+        apart: and when they are this far from one another, in shares of their span, so that labels have room.
     """
     known = sorted({value for value in values if value > 0})
     axes.set_xlabel(label)
@@ -149,12 +149,13 @@ def plain_x(axes: Axes, values: Iterable[float], *, label: str, most: int = 10) 
         first, last = int(np.floor(np.log2(known[0]))), int(np.ceil(np.log2(known[-1])))
         step = max(1, -(-(last - first) // most))
         powers = [2.0**power for power in range(first, last + 1, step)]
-        axes.xaxis.set_major_locator(FixedLocator(known if is_spread(known, most=most) else powers))
+        has_room = is_spread(np.log(known).tolist(), most=most, apart=apart)
+        axes.xaxis.set_major_locator(FixedLocator(known if has_room else powers))
         axes.set_xlim(known[0] / 1.18, known[-1] * 1.18)
     elif known:
         spare = 0.08 * (known[-1] - known[0]) or 0.5 * known[0]
         axes.set_xlim(known[0] - spare, known[-1] + spare)
-        if len(known) <= most:
+        if is_spread(known, most=most, apart=apart):
             axes.xaxis.set_major_locator(FixedLocator(known))
         else:
             axes.xaxis.set_major_locator(MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]))
@@ -162,9 +163,7 @@ def plain_x(axes: Axes, values: Iterable[float], *, label: str, most: int = 10) 
     axes.xaxis.set_major_formatter(FuncFormatter(wording.tick))
 
 
-def is_spread(values: Sequence[float], *, most: int) -> bool:
-    """Whether a tick at each of the ascending values leaves its label room on a logarithmic axis."""
-    if len(values) > most:
-        return False
-    span = np.log(values[-1] / values[0]) or 1.0
-    return bool(np.all(np.diff(np.log(values)) / span > 0.06))
+def is_spread(places: Sequence[float], *, most: int, apart: float) -> bool:
+    """Whether a tick at each of the ascending places leaves its label room."""
+    span = (places[-1] - places[0]) or 1.0
+    return len(places) <= most and bool(np.all(np.diff(places) > apart * span))

@@ -100,10 +100,14 @@ class Content:
         )
         return dataclasses.replace(self, analysis=analysis, group=group)
 
+    @property
+    def workload(self) -> str:
+        """The name of the workload, when there are several."""
+        return " · ".join(wording.axis_value(name, value) for name, value in self.group.items())
+
     def titled(self, title: str) -> str:
         """A page title with the workload it belongs to, when there are several."""
-        named = [wording.axis_value(name, value) for name, value in self.group.items()]
-        return f"{title}: {' · '.join(named)}" if named else title
+        return f"{title}: {self.workload}" if self.workload else title
 
     def sm_count(self, point: Point) -> int | None:
         """SMs that were read back in a point's trials, when they agree."""

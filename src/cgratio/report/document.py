@@ -21,11 +21,12 @@ from cgratio.report import (
     balance_page,
     fonts,
     methods_page,
+    points_page,
     ratio_page,
     share_page,
     stages_page,
     style,
-    tables,
+    trials_page,
 )
 from cgratio.report.content import Content, gather
 from cgratio.report.gaps import Gap
@@ -77,11 +78,11 @@ def render(*, content: Content) -> bytes:
 def draw(content: Content) -> list[Sheet]:
     """Draws every page, without its footer; to be called with the settings of the report."""
     ruler = Ruler()
-    first, *further = content.workloads()
-    sheets = [ratio_page.title_page(content=content, workload=first, ruler=ruler)]
+    workloads = content.workloads()
+    sheets = [ratio_page.title_page(content=content, workloads=workloads, ruler=ruler)]
     gaps: list[Gap] = []
-    for workload in (first, *further) if content.analysis.valid else ():
-        if workload is not first:
+    for workload in workloads if content.analysis.valid else ():
+        if workload is not workloads[0]:
             sheets.append(ratio_page.workload_page(workload=workload, ruler=ruler))
         for made in (
             actors_page.page(content=workload, ruler=ruler),
@@ -94,8 +95,8 @@ def draw(content: Content) -> list[Sheet]:
                 sheets.append(made)
     if content.analysis.valid:
         sheets += stages_page.pages(content=content, ruler=ruler)
-    sheets += tables.point_pages(content=content, ruler=ruler)
-    sheets += tables.trial_pages(content=content, ruler=ruler)
+    sheets += points_page.pages(content=content, ruler=ruler)
+    sheets += trials_page.pages(content=content, ruler=ruler)
     return sheets + methods_page.pages(content=content, gaps=gaps, ruler=ruler)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from cgratio.analysis.facts import Origin, Quantity
+from cgratio.analysis.facts import Optimum, Origin, Quantity
 from cgratio.report import style, wording
 from cgratio.report.content import Content
 from cgratio.report.sheet import Ruler, Sheet
@@ -22,7 +22,9 @@ class Fact:
     is_kept: bool = False
 
 
-def write_key_facts(sheet: Sheet, content: Content, *, left: float, bottom: float, with_trials: bool) -> None:
+def write_key_facts(
+    sheet: Sheet, content: Content, *, left: float, bottom: float, with_trials: bool, said: str = ""
+) -> None:
     """Writes the column, from where the page's text has got to.
 
     Args:
@@ -31,8 +33,9 @@ def write_key_facts(sheet: Sheet, content: Content, *, left: float, bottom: floa
         left: edge of the column in points; its right edge is the page's.
         bottom: where the column ends, in points.
         with_trials: whether to count the trials of the sweep.
+        said: the answer, when it stands on the page: a reason that is in it is not given again.
     """
-    rows = _facts(content, with_trials=with_trials)
+    rows = _facts(content, with_trials=with_trials, said=said)
     width = style.WIDTH - style.MARGIN - left
     # Space and then reasons give way when the column is full; the numbers never do.
     for most, gap in ((6, 7.0), (6, 4.0), (5, 4.0), (4, 4.0), (3, 3.0), (2, 2.0), (1, 2.0)):
@@ -44,28 +47,31 @@ def write_key_facts(sheet: Sheet, content: Content, *, left: float, bottom: floa
         sheet.top += gap
 
 
-def _facts(content: Content, *, with_trials: bool) -> list[Fact]:
+def _facts(content: Content, *, with_trials: bool, said: str) -> list[Fact]:
     rate, joules = content.optimum("samples_per_s"), content.optimum("samples_per_joule")
     missing = Quantity.unknown(unit="", reason="the analysis gave no optimum")
     facts: list[Fact] = []
-    said: set[str] = set()
-    for name, quantity in (
-        ("Optimum for samples/s, threads per accelerator", rate.threads_per_accelerator if rate else missing),
-        ("The same per SM", rate.threads_per_sm if rate else missing),
-        ("The same in physical cores per accelerator", rate.cores_per_accelerator if rate else missing),
-        (
-            "Optimum for samples/J, threads per accelerator",
-            joules.threads_per_accelerator if joules else missing,
-        ),
+    given: set[str | None] = set()
+    for name, optimum, which in (
+        ("Optimum for samples/s, threads per accelerator", rate, "threads_per_accelerator"),
+        ("The same per SM", rate, "threads_per_sm"),
+        ("The same in physical cores per accelerator", rate, "cores_per_accelerator"),
+        ("Optimum for samples/J, threads per accelerator", joules, "threads_per_accelerator"),
     ):
-        detail = wording.detail(quantity)
-        if quantity.reason and detail in said:
-            detail = "for the same reason"
-        said.add(detail)
-        facts.append(Fact(name=name, value=wording.amount(quantity, unit=False), detail=detail))
+        quantity: Quantity = getattr(optimum, which) if optimum else missing
+        shown = quantity
+        if quantity.reason and quantity.reason in said:
+            shown = replace(quantity, reason="the answer says why")
+        elif quantity.reason in given:
+            shown = replace(quantity, reason="for the same reason")
+        given.add(quantity.reason)
+        value = wording.amount(quantity, unit=False)
+        if quantity.value is not None:
+            value = _qualified(value, optimum)
+        facts.append(Fact(name=name, value=value, detail=wording.detail(shown)))
     if rate and rate.near_optimal:
         name = f"Within {wording.percent(rate.tolerance)} of the best"
-        value = wording.ranges(rate.near_optimal)
+        value = _qualified(wording.ranges(rate.near_optimal), rate)
         origin = rate.threads_per_accelerator.origin
         tag = f" · {origin.value}" if origin is Origin.EXTRAPOLATED else ""
         facts.insert(1, Fact(name=name, value=value, detail=f"whole threads per accelerator{tag}"))
@@ -76,6 +82,11 @@ def _facts(content: Content, *, with_trials: bool) -> list[Fact]:
         value = f"{analysis.valid} of {analysis.trials} valid"
         facts.append(Fact(name="Trials", value=value, detail=", ".join(analysis.labels)))
     return facts
+
+
+def _qualified(value: str, optimum: Optimum | None) -> str:
+    """A number of threads; where notes speak against it, not without saying so first."""
+    return f"in doubt: {value}" if optimum and optimum.doubts else value
 
 
 def _detail_lines(ruler: Ruler, fact: Fact, *, width: float, most: int) -> tuple[str, ...]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.transforms import offset_copy
 
-from cgratio.analysis.facts import Bottleneck, Curve, Optimum, Origin, Point, Quantity
+from cgratio.analysis.facts import Bottleneck, Curve, Optimum, Point, Quantity
 from cgratio.report import charts, series, style, wording
 from cgratio.report.content import Content
 from cgratio.report.sheet import Ruler
@@ -14,6 +17,8 @@ from cgratio.results.words import Part
 
 # Shares of the picture's height, from its foot: nothing measured is drawn above the line of the optimum.
 _HEADROOM = 0.28
+_LEGEND = 30.0  # from the foot of the picture to its legend, points
+_MARK = 7.0  # width of the mark of a near-optimal count, points
 LINE_TOP, _OPTIMUM_TEXT, _REGIME_TEXT, _NEAR_OPTIMAL = 0.855, 0.865, 0.935, 0.035
 
 
@@ -53,9 +58,13 @@ def draw_ratio(axes: Axes, content: Content, *, title: str, width: float, ruler:
     charts.plain_y(axes, extents, label=f"samples/s per {unit}", headroom=_HEADROOM)
     charts.plain_x(axes, _across(points, curve, optimum), label=f"CPU threads per {unit}")
     if optimum is not None:
-        _mark_near_optimal(axes, optimum)
+        _mark_near_optimal(axes, optimum, width=width)
         _mark_optimum(axes, optimum, content, width=width, ruler=ruler)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=3, columnspacing=1.4)
+    # In points: in shares of a low picture's height the legend would run into the label above it.
+    below = offset_copy(axes.transAxes, fig=axes.get_figure(root=True), y=-_LEGEND, units="points")
+    axes.legend(
+        loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=below, ncols=3, columnspacing=1.4
+    )
 
 
 def _points(content: Content) -> list[Point]:
@@ -139,21 +148,26 @@ def _mark_optimum(axes: Axes, optimum: Optimum, content: Content, *, width: floa
         )
     axes.axvline(at.value, ymax=LINE_TOP, color=style.OPTIMUM, linewidth=1.4, linestyle=(0, (6, 2)), zorder=2)
     axes.set_xlim(left, right)
-    _name_optimum(axes, at, width=width, ruler=ruler)
-    words: dict[str, Any] = {"size": 8.5, "va": "bottom", "transform": axes.transAxes, "zorder": 6}
+    _name_optimum(axes, at, wording.tags(optimum), width=width, ruler=ruler)
+    words: dict[str, Any] = {
+        "size": 8.5,
+        "va": "bottom",
+        "transform": axes.transAxes,
+        "bbox": style.GROUND,
+        "zorder": 6,
+    }
     if content.analysis.below is not Bottleneck.UNKNOWN:
         axes.text(0.012, _REGIME_TEXT, f"◂ {below[0]}", ha="left", color=style.SUPPLY, **words)
     if content.analysis.above is not Bottleneck.UNKNOWN:
         axes.text(0.988, _REGIME_TEXT, f"{above[0]} ▸", ha="right", color=style.DEMAND, **words)
 
 
-def _name_optimum(axes: Axes, at: Quantity, *, width: float, ruler: Ruler) -> None:
+def _name_optimum(axes: Axes, at: Quantity, tags: Sequence[str], *, width: float, ruler: Ruler) -> None:
     """Writes the number above its line, as near to it as the edges of the picture allow."""
     assert at.value is not None, "the caller has one"
-    tag = ", extrapolated" if at.origin is Origin.EXTRAPOLATED else ""
-    text = f"optimum {wording.rounded(at.value)} {wording.interval(at)}".rstrip() + tag
+    text = ", ".join([f"optimum {wording.rounded(at.value)} {wording.interval(at)}".rstrip(), *tags])
     half = 0.5 * ruler.width(text, size=style.BODY, bold=True) / width + 0.01
-    place = float(axes.transAxes.inverted().transform(axes.transData.transform((at.value, 0.0)))[0])
+    (place,) = _places(axes, [at.value])
     axes.text(
         min(max(place, half), 1.0 - half),
         _OPTIMUM_TEXT,
@@ -164,24 +178,33 @@ def _name_optimum(axes: Axes, at: Quantity, *, width: float, ruler: Ruler) -> No
         ha="center",
         va="bottom",
         color=style.OPTIMUM,
+        bbox=style.GROUND,
         zorder=6,
     )
 
 
-def _mark_near_optimal(axes: Axes, optimum: Optimum) -> None:
+def _places(axes: Axes, values: Sequence[float]) -> list[float]:
+    """Where values lie along x, in shares of the picture's width."""
+    placed = axes.transAxes.inverted().transform(axes.transData.transform([(x, 0.0) for x in values]))
+    return [float(x) for x, _ in placed]
+
+
+def _mark_near_optimal(axes: Axes, optimum: Optimum, *, width: float) -> None:
     left, right = axes.get_xlim()
     near = [threads for threads in optimum.near_optimal if left <= threads <= right]
     if not near:
         return
+    places = _places(axes, near)
+    apart = min((width * (other - one) for one, other in pairwise(places)), default=width)
     axes.plot(
         near,
         [_NEAR_OPTIMAL] * len(near),
         transform=axes.get_xaxis_transform(),
         linestyle="none",
-        # Many triangles would run into one another: ticks stay apart.
-        marker="^" if len(near) <= 6 else "|",
-        markersize=7,
+        # Triangles would run into one another: ticks stay apart.
+        marker="^" if apart > _MARK + 3.0 else "|",
+        markersize=_MARK,
         color=style.OPTIMUM,
-        label=f"within {wording.percent(optimum.tolerance)} of the best",
+        label=", ".join([f"within {wording.percent(optimum.tolerance)} of the best", *wording.tags(optimum)]),
         zorder=5,
     )

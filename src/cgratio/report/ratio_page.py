@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from cgratio.report import ratio_chart, style, wording
 from cgratio.report.content import Content
+from cgratio.report.doubts import make_doubts
 from cgratio.report.gaps import Gap, write_gaps
 from cgratio.report.key_facts import write_key_facts
 from cgratio.report.sheet import Ruler, Sheet, open_sheet
@@ -15,66 +16,67 @@ _PICTURE_RIGHT = 560.0
 _FACTS_LEFT = 592.0
 _AXES_WIDTH = _PICTURE_RIGHT - style.MARGIN - 70.0  # about what numbers and label of the y axis leave
 _TITLE = "Rate per accelerator against CPU threads per accelerator"
-_LEAST_PICTURE = 315.0  # points of height that picture and numbers keep, however long the answer is
-_MOST_NOISE = 4  # lines at the foot of the first page
-
-NOISE = (
-    "launches of one point differ by",
-    "one replicate of every point",
-    "the rate drifts by",
-    "other processes used",
-)
-"""How those notes of the analysis begin that tell how quiet the host was."""
+# Points of height, however long the answer is, for the numbers and for the picture.
+_LEAST_FACTS, _LEAST_PICTURE = 315.0, 270.0
+_MOST_NOTES = 4  # lines at the foot of the first page
 
 
-def title_page(*, content: Content, workload: Content, ruler: Ruler) -> Sheet:
+def title_page(*, content: Content, workloads: Sequence[Content], ruler: Ruler) -> Sheet:
     """Makes the first page.
 
     Args:
         content: of the whole sweep.
-        workload: the one whose ratio is the answer.
+        workloads: of the sweep; the ratio of the first is the answer.
         ruler: to fit the text.
     """
     sheet = Sheet(ruler=ruler)
-    noise = _noise_lines(content, ruler)
-    foot = sheet.bottom - 22.0 - len(noise) * style.SMALL * style.LINE
-    _write_head(sheet, content, foot=foot)
-    _draw_ratio(sheet, workload, title=workload.titled(_TITLE), bottom=foot - 8.0)
-    write_key_facts(sheet, workload, left=_FACTS_LEFT, bottom=foot - 8.0, with_trials=True)
-    _write_foot(sheet, content, noise, top=foot)
+    first, *further = workloads
+    doubts = make_doubts(first, further=further, right=_PICTURE_RIGHT, ruler=ruler)
+    notes = _note_lines(content, ruler)
+    foot = sheet.bottom - 22.0 - len(notes) * style.SMALL * style.LINE
+    least = max(_LEAST_FACTS, _LEAST_PICTURE + doubts.height)
+    said = _write_head(sheet, content, bottom=foot - least)
+    top = sheet.top
+    doubts.write(sheet)
+    _draw_ratio(sheet, first, title=first.titled(_TITLE), bottom=foot - 8.0)
+    sheet.top = top
+    write_key_facts(sheet, first, left=_FACTS_LEFT, bottom=foot - 8.0, with_trials=True, said=said)
+    _write_foot(sheet, content, notes, top=foot)
     return sheet
 
 
 def workload_page(*, workload: Content, ruler: Ruler) -> Sheet:
     """Makes the page with the ratio of a further workload of the same sweep."""
     sheet = open_sheet(title=workload.titled("CPU threads per accelerator"), lead="", ruler=ruler)
+    top = sheet.top
+    make_doubts(workload, right=_PICTURE_RIGHT, ruler=ruler).write(sheet)
     _draw_ratio(sheet, workload, title=_TITLE, bottom=sheet.bottom)
+    sheet.top = top
     write_key_facts(sheet, workload, left=_FACTS_LEFT, bottom=sheet.bottom, with_trials=False)
     return sheet
 
 
-def _write_head(sheet: Sheet, content: Content, *, foot: float) -> None:
+def _write_head(sheet: Sheet, content: Content, *, bottom: float) -> str:
+    """Writes the name and the answer, and returns the answer as far as it fits."""
     sheet.paragraph(
         "CPU threads per accelerator · cgratio report", size=style.BODY, colour=style.MUTED, gap=3
     )
     sheet.paragraph(content.analysis.sweep, size=style.NAME, bold=True, most=2, gap=4)
-    room = foot - _LEAST_PICTURE - sheet.top
-    width = style.WIDTH - 2 * style.MARGIN
+    answer, width = content.analysis.answer, style.WIDTH - 2 * style.MARGIN
     for size in (15.0, 13.0, 11.5, 10.0):
-        lines = sheet.ruler.wrap(content.analysis.answer, width=width, size=size)
-        if len(lines) * size * style.LINE <= room:
+        most = max(1, int((bottom - sheet.top) / (size * style.LINE)))
+        if len(sheet.ruler.wrap(answer, width=width, size=size)) <= most:
             break
-    sheet.paragraph(content.analysis.answer, size=size, most=max(1, int(room / (size * style.LINE))), gap=6)
+    sheet.paragraph(answer, size=size, most=most, gap=6)
     sheet.rule(top=sheet.top)
     sheet.top += 10.0
+    return " ".join(sheet.ruler.wrap(answer, width=width, size=size, most=most))
 
 
 def _draw_ratio(sheet: Sheet, content: Content, *, title: str, bottom: float) -> None:
     if not ratio_chart.can_draw(content):
-        top = sheet.top
         gap = Gap(name=title, reason=_why_no_picture(content))
         write_gaps(sheet, [gap], at_foot=False, right=_PICTURE_RIGHT)
-        sheet.top = top  # the numbers stand beside it
         return
     sheet.reserve(top=sheet.top, bottom=bottom, right=_PICTURE_RIGHT)
     axes = sheet.figure.subplots()
@@ -94,20 +96,15 @@ def _why_no_picture(content: Content) -> str:
     return reason or "No trial ran the whole training job, and no ratio curve was fitted."
 
 
-def _noise_lines(content: Content, ruler: Ruler) -> tuple[str, ...]:
-    """How noisy the host was, by the notes of the analysis: in lines as wide as the page."""
-    text = "; ".join(noise_notes(content.analysis.notes))
+def _note_lines(content: Content, ruler: Ruler) -> tuple[str, ...]:
+    """What the analysis notes on the trials as a whole: in lines as wide as the page."""
+    text = "; ".join(content.analysis.trial_notes)
     width = style.WIDTH - 2 * style.MARGIN
-    return ruler.wrap(f"Noise: {text}.", width=width, size=style.SMALL, most=_MOST_NOISE) if text else ()
+    return ruler.wrap(f"Trials: {text}.", width=width, size=style.SMALL, most=_MOST_NOTES) if text else ()
 
 
-def noise_notes(notes: Iterable[str]) -> tuple[str, ...]:
-    """Those notes of the analysis that tell how quiet the host was."""
-    return tuple(note for note in notes if note.startswith(NOISE))
-
-
-def _write_foot(sheet: Sheet, content: Content, noise: Iterable[str], *, top: float) -> None:
-    """Writes where and when it was measured, and how quiet it was there."""
+def _write_foot(sheet: Sheet, content: Content, notes: Iterable[str], *, top: float) -> None:
+    """Writes where and when it was measured, and what is to be said of the trials."""
     host = content.manifest.get("host")
     facts = host if isinstance(host, dict) else {}
     parts = [
@@ -123,6 +120,6 @@ def _write_foot(sheet: Sheet, content: Content, noise: Iterable[str], *, top: fl
     text = sheet.ruler.shorten(line or "host not recorded", width=width - used, size=style.BODY)
     sheet.line(text, left=style.MARGIN, top=top + 6, size=style.BODY)
     sheet.line(right, left=style.WIDTH - style.MARGIN, top=top + 6, size=style.BODY, align="right")
-    for place, words in enumerate(noise):
+    for place, words in enumerate(notes):
         below = top + 6 + style.BODY * style.LINE + 1 + place * style.SMALL * style.LINE
         sheet.line(words, left=style.MARGIN, top=below, size=style.SMALL, colour=style.MUTED)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from cgratio.report.wording import NOT_RECORDED
+from cgratio.results.words import FIX
 
 COVERS = {
     "cpu_energy": "joules of the CPU packages (boundary cpu_package)",
@@ -27,8 +28,6 @@ COVERS = {
     "cpu_pressure": "time in which tasks waited for a CPU",
 }
 
-_FIX = "; try: "  # what stands between a reason and the command that would help
-
 
 def sensor_rows(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Rows of (sensors, state): those that were read first; those that lack for one reason share a row."""
@@ -42,7 +41,7 @@ def sensor_rows(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for reason, keys in _by_reason(missing, host=manifest.get("host")).items():
         names = ", ".join(_named(key) for key in keys)
         what = "; ".join(dict.fromkeys(_covered(key.partition("/")[0]) for key in keys))
-        cause, _, fix = reason.partition(_FIX)
+        cause, _, fix = reason.partition(FIX)
         yield names, f"missing: {cause}. {f'To get it: {fix}. ' if fix else ''}It would give: {what}."
 
 

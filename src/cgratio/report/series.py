@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cgratio.analysis import workloads
 from cgratio.analysis.facts import Point, Quantity
 from cgratio.report import wording
 
@@ -104,11 +105,7 @@ _FOLLOWERS = ("inference_batch", "actor_cpus")
 
 def follows(name: str, points: Iterable[Point]) -> bool:
     """Whether an axis is given by the actors in points that are otherwise alike, so is none of its own."""
-    values: dict[Any, set[Any]] = {}
-    for point in points:
-        others = tuple(value for axis, value in point.axes.items() if axis not in _FOLLOWERS)
-        values.setdefault(others, set()).add(point.axes.get(name))
-    return all(len(found - {None}) <= 1 for found in values.values())
+    return workloads.follows(name, (point.axes for point in points), besides=_FOLLOWERS)
 
 
 def accelerators(point: Point) -> float | None:

@@ -71,7 +71,7 @@ def page(*, content: Content, ruler: Ruler) -> Sheet | Gap:
     handles, labels = axes.get_legend_handles_labels()
     columns = min(len(labels), 3)
     pictures.legend(handles, labels, loc="outside lower center", ncols=columns, columnspacing=1.4)
-    _explain(sheet, found, top=foot + 4.0)
+    _explain(sheet, found, curve, top=foot + 4.0)
     return sheet
 
 
@@ -88,19 +88,14 @@ def _draw_reading(axes: Axes, reading: _Reading, found: tuple[Series, ...], curv
     for place, line in enumerate(found):
         slow = series.slowdowns(line)
         read = [reading.of(one) for one in slow]
-        extents.append(
-            (
-                [100 * value for value, _ in read],
-                [100 * edge for _, bounds in read if bounds for edge in bounds],
-            )
-        )
+        extents.append(([100 * end for value, bounds in read for end in (value, *(bounds or ()))], ()))
         if place < len(style.MARKS):
             joined = curve is None or place > 0
             _draw(axes, slow, reading, style.MARKS[place], line.label, joined=joined)
     highest = max((value for values, _ in extents for value in values if math.isfinite(value)), default=0.0)
-    extents.append(([-0.02 * highest], []))  # the point at zero is seen whole
+    extents.append(([-0.02 * highest], ()))  # the point at zero is seen whole
     charts.plain_y(axes, extents, label=reading.label)
-    charts.plain_x(axes, shares, label="share of the accelerator", most=8)
+    charts.plain_x(axes, shares, label="share of the accelerator", most=8, apart=0.12)
 
 
 def _draw(
@@ -164,8 +159,7 @@ def _ratio_axis(axes: Axes, content: Content, line: Series) -> None:
     top.set_xticks([], minor=True)
     top.grid(visible=False)
     top.spines["top"].set_visible(True)
-    suffix = f" ({line.label})" if line.label else ""
-    top.set_xlabel(f"CPU/GPU ratio, {name}{suffix}")
+    top.set_xlabel(f"CPU/GPU ratio, {name}")
 
 
 def _lead(line: Series) -> str:
@@ -186,22 +180,24 @@ def _lead(line: Series) -> str:
     return f"{text}; the same work takes {wording.percent(small.added)} more time (X0/X − 1)."
 
 
-def _explain(sheet: Sheet, found: tuple[Series, ...], *, top: float) -> None:
-    base = wording.number(float(found[0].points[-1].axes["sm_share"]))
-    more = (
-        f" {len(found) - len(style.MARKS)} more lines are in the table."
-        if len(found) > len(style.MARKS)
-        else ""
+def _explain(sheet: Sheet, found: tuple[Series, ...], curve: Curve | None, *, top: float) -> None:
+    first = found[0]
+    base = wording.number(float(first.points[-1].axes["sm_share"]))
+    text = (
+        f"X is the rate at a share and X0 the rate at the largest share measured, {base}, where both "
+        "readings are 0 by definition and have no bar. Bars join the intervals of both rates."
     )
+    if curve is not None and curve.band:
+        text += (
+            f" The band is that of the fitted rate X alone, against the fitted rate at {base} as X0, so it "
+            "has a width there too."
+        )
+    if first.label:
+        text += f" The ratio along the top is that of {first.label}."
+    if len(found) > len(style.MARKS):
+        text += f" {len(found) - len(style.MARKS)} more lines are in the table."
     sheet.top = top
-    sheet.paragraph(
-        "Two readings of slowdown. Left, lost throughput: 1 − X/X0. Right, added time: X0/X − 1. X is the "
-        f"rate at a share and X0 the rate at the largest share measured, {base}. Bars join the intervals of "
-        f"both rates; the band is the fit's own. Both begin at zero by definition.{more}",
-        size=style.SMALL,
-        colour=style.MUTED,
-        most=3,
-    )
+    sheet.paragraph(text, size=style.SMALL, colour=style.MUTED, most=3)
 
 
 def _why_none(shares: list[float]) -> str:

@@ -20,6 +20,7 @@ INK = "#1A1A1A"
 MUTED = "#5A5A5A"
 HAIRLINE = "#C9C9C9"
 PALE = "#F3F3F1"
+WARNING = "#FFF0B8"  # behind what speaks against an answer
 
 # Two sides of the question keep their colour and their mark on every page.
 SUPPLY, DEMAND = "#0B4F8A", "#C4500A"
@@ -52,6 +53,9 @@ REGIMES = {
     Bottleneck.ACTORS: ("too few actors in flight", "#EFEFEC"),
     Bottleneck.UNKNOWN: ("limit not known", "#F7F7F5"),
 }
+
+# Behind words in a picture: a line of the grid would strike them out.
+GROUND = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 1.0}
 
 # Stage -> (name, colour, hatch): lightness and hatch differ between neighbours in a bar.
 STAGES = {

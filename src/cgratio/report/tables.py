@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
-from cgratio.analysis.facts import Origin, Point, Quantity
-from cgratio.report import style, wording
-from cgratio.report.content import Content, Trial
+from cgratio.report import style
 from cgratio.report.sheet import Ruler, Sheet, open_sheet
-from cgratio.results import schema
 
 _GAP = 10.0  # between columns
 _PAD = 1.7  # above and below the text of a row
@@ -40,6 +35,7 @@ def lay_out(
     lead: str,
     columns: Sequence[Column],
     rows: Sequence[Sequence[str]],
+    notes: Sequence[str] = (),
     ruler: Ruler,
 ) -> list[Sheet]:
     """Sets rows under their headers, page after page.
@@ -49,6 +45,7 @@ def lay_out(
         lead: what the first page says under its title.
         columns: from left to right.
         rows: cells as text.
+        notes: what is said once below the table instead of in many of its cells.
         ruler: to measure the cells.
     """
     widths = _widths(columns, rows, ruler)
@@ -59,15 +56,18 @@ def lay_out(
         ]
         for row in rows
     ]
-    sheets: list[Sheet] = []
+    sheets = [open_sheet(title=title, lead=lead, ruler=ruler)]
+
+    def sheet_for(height: float) -> Sheet:
+        if sheets[-1].top + height > sheets[-1].bottom:
+            sheets.append(open_sheet(title=f"{title}, continued", lead="", ruler=ruler))
+        return sheets[-1]
+
     sheet: Sheet | None = None
     for place, cells in enumerate(wrapped):
         height = max(len(lines) for lines in cells) * _LINE + 2 * _PAD
-        if sheet is None or sheet.top + height > sheet.bottom:
-            sheet = open_sheet(
-                title=title if not sheets else f"{title}, continued", lead="" if sheets else lead, ruler=ruler
-            )
-            sheets.append(sheet)
+        before, sheet = sheet, sheet_for(height)
+        if sheet is not before:
             _write_header(sheet, columns, widths)
         if place % 2:
             sheet.shade(top=sheet.top, height=height)
@@ -81,6 +81,11 @@ def lay_out(
                 )
             left += width + _GAP
         sheet.top += height
+    sheets[-1].top += _GAP
+    for note in notes:
+        lines = ruler.wrap(note, width=style.WIDTH - 2 * style.MARGIN, size=style.SMALL)
+        sheet = sheet_for(len(lines) * style.SMALL * style.LINE)
+        sheet.paragraph(note, size=style.SMALL, colour=style.MUTED)
     return sheets
 
 
@@ -125,116 +130,3 @@ def _write_header(sheet: Sheet, columns: Sequence[Column], widths: Sequence[floa
     sheet.top += lines * _LINE + 3.0
     sheet.rule(top=sheet.top, colour=style.MUTED)
     sheet.top += 2.0
-
-
-def point_pages(*, content: Content, ruler: Ruler) -> list[Sheet]:
-    """The table of points."""
-    points = content.analysis.points
-    if not points:
-        return []
-    joules = any(
-        point.power.value is not None or point.samples_per_joule.value is not None for point in points
-    )
-    left_out = any(point.verdicts for point in points)
-    columns = [
-        *(_axis_column(axis) for axis in content.varying),
-        Column(name="valid /\ntrials", is_number=True),
-        Column(name="samples/s\n95 % interval", is_number=True),
-        *(_energy_columns(points) if joules else ()),
-        Column(name="updates/s", is_number=True),
-        Column(name="policy lag\nupdates", is_number=True),
-        Column(name="limited by", weight=1.0),
-        *((Column(name="left out", weight=0.7),) if left_out else ()),
-    ]
-    rows = [_point_row(point, content, joules=joules, left_out=left_out) for point in points]
-    fixed = " · ".join(
-        f"{wording.axis_name(name)} {wording.plain(value)}" for name, value in content.fixed.items()
-    )
-    lead = (
-        f"{wording.count(len(points), 'point')}. The same for all: {fixed or 'nothing'}. "
-        "A dash is a value that is not known."
-    )
-    if not joules:
-        reasons = dict.fromkeys(p.samples_per_joule.reason for p in points if p.samples_per_joule.reason)
-        lead += f" Joules are unknown: {'; '.join(reasons) or 'no reason was recorded'}."
-    return lay_out(title="Points", lead=lead, columns=columns, rows=rows, ruler=ruler)
-
-
-def _energy_columns(points: Sequence[Point]) -> tuple[Column, ...]:
-    """Watts and samples per joule; where all of them are a model's, the very header says so."""
-    known = [point.power for point in points if point.power.value is not None]
-    is_modelled = bool(known) and all(power.origin is Origin.MODELLED for power in known)
-    second = "modelled" if is_modelled else "95 % interval"
-    return (
-        Column(name=f"power, W\n{second}", is_number=True),
-        Column(name=f"samples/J\n{second}", is_number=True),
-        Column(name="joules\ncover"),
-    )
-
-
-def _bare(quantity: Quantity) -> str:
-    """A number whose interval the table has no room for."""
-    return "–" if quantity.value is None else wording.amount(quantity, unit=False)
-
-
-def _axis_column(axis: str) -> Column:
-    is_text = schema.AXES[axis] == pa.string()
-    return Column(
-        name=wording.axis_name(axis).replace(" ", "\n", 1),
-        weight=1.0 if is_text else 0.0,
-        is_number=not is_text,
-    )
-
-
-def _point_row(point: Point, content: Content, *, joules: bool, left_out: bool) -> list[str]:
-    energy = (wording.cell(point.power), wording.cell(point.samples_per_joule), point.boundary or "–")
-    return [
-        *(wording.plain(point.axes.get(axis)) for axis in content.varying),
-        f"{point.valid} / {point.trials}",
-        wording.cell(point.rate),
-        *(energy if joules else ()),
-        _bare(point.updates_per_s),
-        _bare(point.policy_lag),
-        point.bottleneck.value if point.valid else "–",
-        *((wording.counted(point.verdicts),) if left_out else ()),
-    ]
-
-
-def trial_pages(*, content: Content, ruler: Ruler) -> list[Sheet]:
-    """The table of trials, in the order in which they ran."""
-    if not content.trials:
-        return []
-    names = {point.point_id: wording.point_name(point, content.varying) for point in content.analysis.points}
-    left_out = sum(not trial.valid for trial in content.trials)
-    has_reasons = any(trial.reasons for trial in content.trials)
-    columns = [
-        Column(name="order", is_number=True),
-        Column(name="trial"),
-        Column(name="point", weight=1.0),
-        Column(name="replicate", is_number=True),
-        Column(name="samples/s", is_number=True),
-        Column(name="± within\nthe trial", is_number=True),
-        Column(name="verdict", weight=0.6),
-        *((Column(name="reason", weight=1.0),) if has_reasons else ()),
-    ]
-    rows = [_trial_row(trial, names, has_reasons=has_reasons) for trial in content.trials]
-    which = f"{left_out} left out of every number" if left_out else "none left out"
-    lead = (
-        f"{wording.count(len(content.trials), 'trial')} in the order in which they ran, {which}. The ± is "
-        "the 95 % half width over the windows of one trial; it says nothing about replicates."
-    )
-    return lay_out(title="Trials", lead=lead, columns=columns, rows=rows, ruler=ruler)
-
-
-def _trial_row(trial: Trial, names: dict[str, str], *, has_reasons: bool) -> list[str]:
-    point = names.get(trial.point_id, trial.point_id)
-    return [
-        wording.plain(trial.order),
-        trial.trial_id,
-        f"{point} · sentinel" if trial.sentinel else point,
-        wording.plain(trial.replicate),
-        "–" if trial.rate is None else wording.rounded(trial.rate),
-        "–" if trial.half_width is None else wording.rounded(trial.half_width),
-        ", ".join(trial.verdict) or trial.status,
-        *(("; ".join(trial.reasons),) if has_reasons else ()),
-    ]

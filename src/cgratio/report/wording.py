@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cgratio.analysis.facts import Origin, Point, Quantity
+from cgratio.analysis.facts import Optimum, Origin, Point, Quantity
 
 NOT_RECORDED = "not recorded"
 
@@ -90,6 +90,20 @@ def detail(quantity: Quantity) -> str:
     return f"{first} · {quantity.origin.value}"
 
 
+def tags(optimum: Optimum) -> list[str]:
+    """What has to be said wherever the threads of an optimum are shown."""
+    is_extrapolated = optimum.threads_per_accelerator.origin is Origin.EXTRAPOLATED
+    held = {"extrapolated": is_extrapolated, "in doubt": bool(optimum.doubts)}
+    return [tag for tag, holds in held.items() if holds]
+
+
+def reasons(found: Iterable[str], *, most: int = 2) -> str:
+    """Some reasons, each once; of many the first few."""
+    every = list(dict.fromkeys(found))
+    more = [f"and {count(len(every) - most, 'more reason')}"] if len(every) > most else []
+    return "; ".join([*every[:most], *more])
+
+
 def cell(quantity: Quantity) -> str:
     """An amount with its interval and, unless it was measured or fitted, its origin, for a table cell.
 
@@ -105,11 +119,8 @@ def cell(quantity: Quantity) -> str:
 
 def _plus_minus(quantity: Quantity) -> str | None:
     """`26.20 ± 0.81`, the half-width with two digits; None where the halves differ or one is missing."""
-    if quantity.value is None or quantity.low is None or quantity.high is None:
-        return None
-    lower, upper = quantity.value - quantity.low, quantity.high - quantity.value
-    half = max(lower, upper)
-    if min(lower, upper) < 0.9 * half or not 1e-9 < half < 1e9:
+    half = quantity.half_width
+    if quantity.value is None or half is None or not 1e-9 < half < 1e9:
         return None
     decimals = _decimals(half, digits=2)
     return f"{quantity.value:,.{decimals}f} ± {half:,.{decimals}f}"

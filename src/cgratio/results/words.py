@@ -24,3 +24,7 @@ class Status(StrEnum):
     COMPLETE = "complete"
     FAILED = "failed"
     INTERRUPTED = "interrupted"
+
+
+FIX = "; try: "
+"""What stands between the reason why a sensor is missing and the command that would help."""

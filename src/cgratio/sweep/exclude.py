@@ -72,6 +72,19 @@ class Exclusion:
         except SpecError:
             raise
         except _NO_EXPRESSION as error:
-            why = " ".join(str(error).split())
-            message = f"exclude: {self._expression!r} is not an expression over axes: {why}"
+            message = f"exclude: {self._expression!r} is not an expression over axes: {_why(error)}"
             raise SpecError(message, axis="exclude", value=self._expression) from error
+
+
+def _why(error: Exception) -> str:
+    match error:
+        case SyntaxError():
+            return error.msg
+        case simpleeval.FeatureNotAvailable() | simpleeval.FunctionNotDefined():
+            return "it may compare and compute, and nothing else"
+        case simpleeval.AssignmentAttempted():
+            return "= assigns; write == to compare"
+        case simpleeval.MultipleExpressions():
+            return "it is more than one; give each an entry of its own"
+        case _:
+            return " ".join(str(error).split())

@@ -15,9 +15,9 @@ from typing import Any
 import yaml
 
 from cgratio.results import schema, store
+from cgratio.results.words import FIX
 from cgratio.sweep.plan import Plan, plan_summary, software_id
 from cgratio.telemetry.inventory import list_sensors
-from cgratio.telemetry.sensors import FIX
 
 _LOCK = ".lock"
 _LOCK_WAIT_S = 30.0  # how long the trials of a killed sweep may take to end

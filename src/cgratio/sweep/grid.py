@@ -80,13 +80,11 @@ def _expand(grid: Axes, host: SweepHost) -> Iterator[AxisValues]:
 
 
 def _inference_batch(point: AxisValues) -> int:
-    """Half of a group's actors, so that the others step meanwhile; all of them where they share a CPU."""
+    """What is asked for, or the trainer's own for a group of the point's actors."""
     if point["inference_batch"] != AUTO:
         return int(point["inference_batch"])
-    local = point["inference"] == "local"
-    groups = point["actor_cpus"] if local else point["actor_groups"]
-    group = max(1, point["actors"] // groups)
-    return group if local else default_batch(group)
+    groups = point["actor_cpus"] if point["inference"] == "local" else point["actor_groups"]
+    return default_batch(max(1, point["actors"] // groups), inference=point["inference"])
 
 
 def _actors(point: AxisValues, host: SweepHost) -> list[int]:

@@ -104,21 +104,17 @@ def make_plan(spec: Spec, host: SweepHost) -> Plan:
             "name fewer values or fewer replicates"
         )
     trials = tuple(_ordered(spec, points, sentinel))
-    plan = Plan(spec=spec, host=host, points=points, trials=trials, sentinel=sentinel, notes=_notes(host))
-    _check_trainer(plan)
-    return plan
+    _check_trainer(spec, points)
+    return Plan(spec=spec, host=host, points=points, trials=trials, sentinel=sentinel, notes=_notes(host))
 
 
-def _check_trainer(plan: Plan) -> None:
+def _check_trainer(spec: Spec, points: tuple[AxisValues, ...]) -> None:
     """Has the trainer look at each point's configuration."""
-    seen = set()
-    for trial in plan.trials:
-        if trial.point_id not in seen:
-            seen.add(trial.point_id)
-            try:
-                TrainerConfig.read(_request(plan, trial, Path()).trainer)
-            except TrainerError as error:
-                raise SpecError(str(error)) from error
+    for axes in points:
+        try:
+            TrainerConfig.read(_trainer(spec, axes, seed=spec.seed))
+        except TrainerError as error:
+            raise SpecError(str(error)) from error
 
 
 def _sentinel(spec: Spec, points: tuple[AxisValues, ...]) -> AxisValues | None:
@@ -197,24 +193,6 @@ def software_id(host: SweepHost) -> str:
 
 def _request(plan: Plan, trial: PlannedTrial, folder: Path) -> TrialRequest:
     axes, spec = trial.axes, plan.spec
-    actor_cpus, device_cpus = axes["actor_cpus"] or 0, axes["device_cpus"] or 0
-    share = axes["sm_share"] or 1.0
-    shape = (
-        "part",
-        "environment",
-        "algorithm",
-        "network",
-        "lstm",
-        "inference",
-        "device",
-        "actors",
-        "actor_groups",
-        "inference_batch",
-        "unroll_length",
-        "learner_batch",
-        "replay_ratio",
-        "precision",
-    )
     model = None
     if spec.power_model:
         model = {**spec.power_model.model_dump(), "packages": len(plan.host.topology.packages)}
@@ -234,23 +212,44 @@ def _request(plan: Plan, trial: PlannedTrial, folder: Path) -> TrialRequest:
             "seed": trial.seed,
         },
         axes=axes,
-        trainer={
-            **spec.trainer.model_dump(),
-            # What the part does not have stays at the trainer's default, which it does not look at.
-            **{name: axes[name] for name in shape if axes[name] is not None},
-            "profile": spec.emulated.model_dump() if axes["device"] == "emulated" and spec.emulated else None,
-            "sm_share": share,
-            "actor_threads": max(1, actor_cpus),
-            "device_threads": max(1, device_cpus),
-            "seed": trial.seed,
-        },
-        actor_cpus=actor_cpus,
-        device_cpus=device_cpus,
+        trainer=_trainer(spec, axes, seed=trial.seed),
+        actor_cpus=axes["actor_cpus"] or 0,
+        device_cpus=axes["device_cpus"] or 0,
         pinning=axes["pinning"],
         gpu_uuids=[gpu.uuid for gpu in plan.host.gpus[: axes["gpus"] or 0]],
-        limits=_limits(spec, share=share),
+        limits=_limits(spec, share=axes["sm_share"] or 1.0),
         power_model=model,
     )
+
+
+def _trainer(spec: Spec, axes: AxisValues, *, seed: int) -> dict[str, Any]:
+    """The fields of the point's `TrainerConfig`."""
+    shape = (
+        "part",
+        "environment",
+        "algorithm",
+        "network",
+        "lstm",
+        "inference",
+        "device",
+        "actors",
+        "actor_groups",
+        "inference_batch",
+        "unroll_length",
+        "learner_batch",
+        "replay_ratio",
+        "precision",
+    )
+    return {
+        **spec.trainer.model_dump(),
+        # What the part does not have stays at the trainer's default, which it does not look at.
+        **{name: axes[name] for name in shape if axes[name] is not None},
+        "profile": spec.emulated.model_dump() if axes["device"] == "emulated" and spec.emulated else None,
+        "sm_share": axes["sm_share"] or 1.0,
+        "actor_threads": axes["actor_cpus"] or 1,
+        "device_threads": axes["device_cpus"] or 1,
+        "seed": seed,
+    }
 
 
 def _limits(spec: Spec, *, share: float = 1.0) -> Limits:

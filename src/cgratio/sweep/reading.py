@@ -26,7 +26,29 @@ def load_spec(path: Path, *, overrides: tuple[str, ...] = ()) -> Spec:
     Raises:
         SpecError: file and line or setting, what is wrong and what would be right.
     """
-    document = _read(path, overrides)
+    return _checked(_read(path, overrides))
+
+
+def read_trainer_settings(overrides: tuple[str, ...]) -> dict[str, Any]:
+    """The trainer's settings that `trainer.name=value` overrides give, for a run that has no file.
+
+    Raises:
+        SpecError: the setting, what is wrong and what would be right.
+    """
+    document = Document(path=Path("--set"), value={"name": "train", "axes": {}}, places={})
+    for override in overrides:
+        group, _, name = override.partition("=")[0].partition(".")
+        if name in axis_names():
+            raise SpecError(f"--set {override}: is an option here; see --help")
+        if group != "trainer":
+            known = ", ".join(Trainer.model_fields)
+            raise SpecError(f"--set {override}: write it as --set trainer.NAME=VALUE; names are {known}")
+        _apply(document, override)
+    settings = _checked(document).trainer
+    return settings.model_dump(include=settings.model_fields_set)
+
+
+def _checked(document: Document) -> Spec:
     try:
         return Spec.model_validate(document.value)
     except ValidationError as error:

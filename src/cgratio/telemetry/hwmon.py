@@ -9,9 +9,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from cgratio.results.words import FIX
 from cgratio.telemetry.kernelfile import KernelFile, open_reason
 from cgratio.telemetry.rapl import rapl_zones
-from cgratio.telemetry.sensors import FIX, Reading
+from cgratio.telemetry.sensors import Reading
 
 # Grace names its meters in the firmware. `Grace Power` is the socket with its memory; `CPU Power` and `SysIO
 # Power` are parts of it, and so are not read.

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cgratio.results.words import FIX
 from cgratio.telemetry.hwmon import HwmonSensor
 from cgratio.telemetry.nvml import NvmlSensor
 from cgratio.telemetry.proc import FrequencySensor, PressureSensor, StatSensor
 from cgratio.telemetry.process import ProcessTreeSensor
 from cgratio.telemetry.rapl import RaplSensor
-from cgratio.telemetry.sensors import FIX, Sensor
+from cgratio.telemetry.sensors import Sensor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

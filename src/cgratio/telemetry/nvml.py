@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from cgratio.telemetry.sensors import FIX, Reading
+from cgratio.results.words import FIX
+from cgratio.telemetry.sensors import Reading
 
 # The bits of nvmlDeviceGetCurrentClocksEventReasons. Source: NVML API reference, "NvmlClocksEventReasons".
 _THROTTLE_BITS = {

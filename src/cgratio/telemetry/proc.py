@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from cgratio.results.words import FIX
 from cgratio.telemetry.kernelfile import KernelFile, open_reason
-from cgratio.telemetry.sensors import FIX, Reading
+from cgratio.telemetry.sensors import Reading
 
 # Fewer ticks (of 10 ms) than this say more about the tick than about the CPU.
 _FEWEST_TICKS = 5

@@ -8,8 +8,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from cgratio.results.words import FIX
 from cgratio.telemetry.kernelfile import KernelFile, open_reason
-from cgratio.telemetry.sensors import FIX, Reading
+from cgratio.telemetry.sensors import Reading
 
 _CHMOD = "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj"
 # `intel-rapl:0` is a package, `intel-rapl:0:1` a domain of it; `intel-rapl-mmio:0` is the package once more.

@@ -6,9 +6,6 @@ there is one, the command that would change it.
 
 from typing import NamedTuple, Protocol
 
-# What stands between a reason and the command that would help.
-FIX = "; try: "
-
 
 class Reading(NamedTuple):
     """One value of one device. A tuple rather than a dataclass since a big host gives thousands a second.

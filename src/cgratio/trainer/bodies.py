@@ -44,73 +44,70 @@ class Body(Protocol):
         ...
 
 
-class NatureCNN(nn.Module):
-    """The convolutions of Mnih et al. 2015 (Nature 518, extended data table 1), 512 features.
+class _BlockCNN(nn.Module):
+    """Two convolutions, 8x8 with stride 4 and 4x4 with stride 2, computed on blocks.
 
-    Its first convolution, 8x8 with stride 4, is computed as the 2x2 convolution with stride 1 that it equals
-    once each 4x4 block of pixels is a vector (`arrange`): the same sums in another order, but over 64
-    channels where there were 4, which is what matrix units are made for. On a CPU it takes half the time, and
-    the conversion of the pixels a fifth. The second, 4x4 with stride 2, is computed so on 2x2 blocks, since
-    gradients through a strided convolution take three times as long.
+    An 8x8 convolution with stride 4 is a 2x2 convolution with stride 1 once each 4x4 block of pixels is a
+    vector (`arrange`): the same sums in another order, but over 64 channels where there were 4, which is what
+    matrix units are made for. On a CPU it takes half the time, and the conversion of the pixels a fifth. The
+    second is computed so on 2x2 blocks, since gradients through a strided convolution take three times as
+    long.
     """
+
+    def __init__(self, shape: Shape, *, network: str, channels: tuple[int, int]) -> None:
+        super().__init__()
+        height, width, depth = _image(shape, network)
+        self.first = nn.Conv2d(depth, channels[0], 2, 1)
+        self.second = nn.Conv2d(4 * channels[0], channels[1], 2, 1)
+        self._convolved = tuple((size - 1) // 2 - 1 for size in (height, width))
+
+    @staticmethod
+    def arrange(pixels: NDArray[Any]) -> NDArray[Any]:
+        """See `blocks`."""
+        return blocks(channels_first(pixels))
+
+    def convolve(self, pixels: Tensor) -> Tensor:
+        """Maps arranged uint8 pixels [batch, rows, columns, 16 c] to [batch, channels, h, w]."""
+        x = functional.relu(first_convolution(self.first, pixels), inplace=True)
+        return functional.relu(self.second(two_by_two(x)), inplace=True)
+
+
+class NatureCNN(_BlockCNN):
+    """The convolutions of Mnih et al. 2015 (Nature 518, extended data table 1), 512 features."""
 
     features = 512
 
     def __init__(self, shape: Shape) -> None:
-        super().__init__()
-        height, width, channels = _image(shape, "nature_cnn")
-        self.first = nn.Conv2d(channels, 32, 2, 1)
-        self.second = nn.Conv2d(4 * 32, 64, 2, 1)
+        super().__init__(shape, network="nature_cnn", channels=(32, 64))
         self.third = nn.Conv2d(64, 64, 3, 1)
-        height, width = ((size - 1) // 2 - 1 - 2 for size in (height, width))
+        height, width = (size - 2 for size in self._convolved)
         if height < 1 or width < 1:
             raise TrainerError("nature_cnn needs images of at least 36x36 pixels")
         self.dense = nn.Linear(64 * height * width, self.features)
         _initialise(self)
 
-    @staticmethod
-    def arrange(pixels: NDArray[Any]) -> NDArray[Any]:
-        """See `blocks`."""
-        return blocks(channels_first(pixels))
-
     def forward(self, pixels: Tensor) -> Tensor:
         """Maps arranged uint8 pixels [batch, rows, columns, 16 c] to features [batch, 512]."""
-        x = functional.relu(first_convolution(self.first, pixels), inplace=True)
-        x = functional.relu(self.second(two_by_two(x)), inplace=True)
-        x = functional.relu(self.third(x), inplace=True)
+        x = functional.relu(self.third(self.convolve(pixels)), inplace=True)
         return functional.relu(self.dense(x.flatten(1)))
 
 
-class ShallowCNN(nn.Module):
-    """The small network of Espeholt et al. 2018 (arXiv 1802.01561, figure 3 left), 256 features.
-
-    Two convolutions, 16 of 8x8 with stride 4 and 32 of 4x4 with stride 2. Both are computed on blocks, as in
-    `NatureCNN`.
-    """
+class ShallowCNN(_BlockCNN):
+    """The small network of Espeholt et al. 2018 (arXiv 1802.01561, figure 3 left), 256 features."""
 
     features = 256
 
     def __init__(self, shape: Shape) -> None:
-        super().__init__()
-        height, width, channels = _image(shape, "shallow_cnn")
-        self.first = nn.Conv2d(channels, 16, 2, 1)
-        self.second = nn.Conv2d(4 * 16, 32, 2, 1)
-        height, width = ((size - 1) // 2 - 1 for size in (height, width))
+        super().__init__(shape, network="shallow_cnn", channels=(16, 32))
+        height, width = self._convolved
         if height < 1 or width < 1:
             raise TrainerError("shallow_cnn needs images of at least 20x20 pixels")
         self.dense = nn.Linear(32 * height * width, self.features)
         _initialise(self)
 
-    @staticmethod
-    def arrange(pixels: NDArray[Any]) -> NDArray[Any]:
-        """See `blocks`."""
-        return blocks(channels_first(pixels))
-
     def forward(self, pixels: Tensor) -> Tensor:
         """Maps arranged uint8 pixels [batch, rows, columns, 16 c] to features [batch, 256]."""
-        x = functional.relu(first_convolution(self.first, pixels), inplace=True)
-        x = functional.relu(self.second(two_by_two(x)), inplace=True)
-        return functional.relu(self.dense(x.flatten(1)))
+        return functional.relu(self.dense(self.convolve(pixels).flatten(1)))
 
 
 class DeepResNet(nn.Module):

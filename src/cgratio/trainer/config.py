@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -24,9 +26,16 @@ LEARNING: dict[str, dict[str, dict[str, float]]] = {
 shorter horizon keeps values small.
 """
 
+OF_ALGORITHM = {
+    "impala": ("value_cost", "entropy_cost", "rho_clip", "c_clip"),
+    "r2d2": ("burn_in", "n_step", "replay_ratio", "replay_sequences", "target_period"),
+}
+"""Settings that one algorithm alone has."""
+
 DEVICES = ("cpu", "cuda", "emulated")
 ALGORITHMS = ("impala", "r2d2")
 INFERENCES = ("central", "local")
+PRECISIONS = ("fp32", "bf16", "auto")
 NETWORKS = ("nature_cnn", "shallow_cnn", "deep_resnet", "mlp")  # those that have a name: `bodies.BODIES`
 
 
@@ -35,15 +44,25 @@ def either(words: tuple[str, ...]) -> str:
     return f"{', '.join(words[:-1])} or {words[-1]}"
 
 
+def near_names(name: str, known: Iterable[str]) -> list[str]:
+    """At most three names that someone who wrote `name` may have meant."""
+    known = list(known)
+    longer = [other for other in known if name and other.lower().startswith(name.lower())]
+    return (longer or difflib.get_close_matches(name, known, n=3, cutoff=0.75))[:3]
+
+
 def learning_settings(algorithm: str, network: str) -> dict[str, float]:
     """The settings of `LEARNING` for an algorithm and a network."""
     by_network = LEARNING[algorithm]
     return by_network.get(network, by_network[""])
 
 
-def default_batch(actors: int) -> int:
-    """Observations in one central inference where nothing is said: half of the actors; the others step."""
-    return max(1, min(64, actors // 2))
+def default_batch(actors: int, *, inference: str = "central") -> int:
+    """Observations in one inference of a group of actors where nothing is said.
+
+    Half of them, and at most 64, so that the others step meanwhile; all of them where they share one CPU.
+    """
+    return actors if inference == "local" else max(1, min(64, actors // 2))
 
 
 class TrainerError(ValueError):
@@ -157,7 +176,7 @@ class TrainerConfig:
             ("algorithm", ALGORITHMS),
             ("inference", INFERENCES),
             ("device", DEVICES),
-            ("precision", ("auto", "fp32", "bf16")),
+            ("precision", PRECISIONS),
         ):
             if getattr(self, name) not in allowed:
                 raise TrainerError(f"{name} is {getattr(self, name)!r}; it must be {either(allowed)}")
@@ -223,9 +242,7 @@ class TrainerConfig:
     def batch(self) -> int:
         """Observations in one inference of the smallest group."""
         smallest = self.actors // self.groups
-        if self.inference == "local":
-            return self.inference_batch or smallest
-        return self.inference_batch or default_batch(smallest)
+        return self.inference_batch or default_batch(smallest, inference=self.inference)
 
     @property
     def lstm_units(self) -> int:

@@ -7,7 +7,6 @@ no sample, and `Outcomes.fresh` marks it.
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cgratio.machine.affinity import thread_ids
-from cgratio.trainer.config import TrainerConfig, TrainerError
+from cgratio.trainer.config import TrainerConfig, TrainerError, near_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +219,7 @@ def _make(environment: str, **options: Any) -> Any:
 
     known = envpool.list_all_envs()
     if environment not in known:
-        near = difflib.get_close_matches(environment, known, n=3)
+        near = near_names(environment, known)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         raise TrainerError(f"environment {environment!r} is not one of envpool's {len(known)}{hint}")
     return envpool.make(environment, env_type="gymnasium", **options)

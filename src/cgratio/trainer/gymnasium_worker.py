@@ -7,7 +7,6 @@ outcomes lie in shared memory, and the id of each environment that has finished 
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import fcntl
 import importlib
 import json
@@ -27,7 +26,7 @@ from numpy.typing import NDArray
 
 from cgratio.machine.processes import die_with_parent
 from cgratio.trainer.clock import monotonic
-from cgratio.trainer.config import TrainerError
+from cgratio.trainer.config import TrainerError, near_names
 from cgratio.trainer.environments import EnvironmentFacts
 
 Environment = gymnasium.Env[Any, Any]
@@ -123,7 +122,7 @@ def make(environment: str) -> Environment:
     except TrainerError:
         raise
     except gymnasium.error.UnregisteredEnv as error:
-        near = difflib.get_close_matches(environment.removeprefix(PREFIX), gymnasium.registry, n=3)
+        near = near_names(environment.removeprefix(PREFIX), gymnasium.registry)
         hint = f"; did you mean {' or '.join(PREFIX + name for name in near)}?" if near else ""
         raise TrainerError(f"environment {environment!r} is not one that gymnasium knows{hint}") from error
     except Exception as error:

@@ -126,7 +126,7 @@ class LSTM(nn.Module):
 
 
 class Heads(nn.Module):
-    """From features [..., features] to choices [..., actions] and values [...]."""
+    """From features [..., features] to choices [..., actions] and values [...]; a subclass says how."""
 
     def __init__(self, features: int, actions: int) -> None:
         super().__init__()
@@ -136,10 +136,6 @@ class Heads(nn.Module):
         nn.init.orthogonal_(self.value.weight, 1.0)
         nn.init.zeros_(self.first.bias)
         nn.init.zeros_(self.value.bias)
-
-    def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """See the class."""
-        raise NotImplementedError
 
 
 class ActorCritic(Heads):

@@ -42,7 +42,7 @@ class R2D2:
         self.layout = UnrollLayout(
             length=config.unroll_length + overlap, overlap=overlap, state_size=2 * config.lstm_units
         )
-        self.slots = config.actors + config.replay_sequences
+        self.slots = Replay.slots(actors=config.actors, sequences=config.replay_sequences)
         self._epsilons = torch.from_numpy(epsilons(config.actors))
         self._target: PolicyNetwork | None = None
 

@@ -55,7 +55,7 @@ class Replay:
 
     @staticmethod
     def slots(*, actors: int, sequences: int) -> int:
-        """Every actor holds one, and one is on its way from each."""
+        """Every actor holds one; the others are remembered."""
         return actors + sequences
 
     def put(self, slot: int, *, clock: StageClock) -> int:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -92,8 +93,7 @@ class Run:
         self._memory: UnrollMemory | None = None
         self._consumer: Consumer | None = None
         if config.part != Part.SUPPLY or config.inference == "local":
-            facts = networks.arranged(config, self.facts)
-            self._memory = UnrollMemory(self._algorithm.layout, self._algorithm.slots, facts)
+            self._memory = UnrollMemory(layout, slots, self._arranged)
             self._consumer = self._make_consumer(self._memory)
         self._recent: deque[float] = deque(maxlen=_RECENT_EPISODES)
         self._loops = self._make_loops(groups)
@@ -112,6 +112,11 @@ class Run:
         self._processor_time = ProcessorTime(self.actor_threads, self.actor_processes)
         self._learner = self._make_learner()
 
+    @cached_property
+    def _arranged(self) -> EnvironmentFacts:
+        """The facts of observations as the network sees them."""
+        return networks.arranged(self.config, self.facts)
+
     @property
     def _infers(self) -> bool:
         """Whether a network acts."""
@@ -128,9 +133,9 @@ class Run:
         config = self.config
         learns = torch.device("cuda" if config.device == "cuda" and self._updates else "cpu")
         network = networks.build(config, self.facts, heads=self._algorithm.heads, device=learns)
-        facts = networks.arranged(config, self.facts)
         # Of one size whatever the run's batch, so that all points of a sweep choose the same precision.
-        example = torch.from_numpy(np.zeros((_PROBE_BATCH, 1, *facts.shape), facts.dtype))
+        pixels = np.zeros((_PROBE_BATCH, 1, *self._arranged.shape), self._arranged.dtype)
+        example = torch.from_numpy(pixels)
         precision = choose_precision(config.precision, network, example, device=learns)
         self._infers_on = networks.CPU if config.inference == "local" else learns
         self.precision = precision
@@ -153,7 +158,7 @@ class Run:
         if clips is None:
             clips = self._algorithm.clips_atari and self.facts.is_atari
         # The supply side alone needs no observations, and does not pay for arranging them.
-        arrange = arrangement(self.config.network if self._memory or self._infers else "mlp")
+        arrange = arrangement(self.config.network if self._memory else "mlp")
         for group, environments in zip(groups, self.environments, strict=True):
             actors = range(first, first + group.actors)
             first = actors.stop

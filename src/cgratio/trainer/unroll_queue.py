@@ -20,13 +20,13 @@ class UnrollQueue:
     lag.
     """
 
-    def __init__(self, memory: UnrollMemory, *, batch: int, taken: int) -> None:
-        """Starts with the slots from `taken` on free; those before are the writers'."""
+    def __init__(self, memory: UnrollMemory, *, batch: int, taken: int, most: int | None = None) -> None:
+        """Starts with the slots from `taken` on free, or `most` of them; those before are the writers'."""
         self._memory = memory
         self._batch = batch
         self._free: queue.SimpleQueue[int] = queue.SimpleQueue()
         self._full: queue.SimpleQueue[int] = queue.SimpleQueue()
-        for slot in range(taken, memory.slots):
+        for slot in range(taken, memory.slots)[:most]:
             self._free.put(slot)
         self._closed = threading.Event()
 
@@ -70,56 +70,24 @@ class UnrollQueue:
         raise ClosedError
 
 
-class PreparedUnrolls:
-    """Gives the learner the same unrolls again and again, once all are full.
+class PreparedUnrolls(UnrollQueue):
+    """Gives the learner the same unrolls again and again.
 
-    It stands in for actors that infer on their own CPUs, so that the device's side is measured alone: after
-    the unrolls are prepared, their writers wait, and use no processor time.
+    It stands in for actors that infer on their own CPUs, so that the device's side is measured alone: no slot
+    is freed, so once all are full, their writers wait and use no processor time.
     """
 
     def __init__(self, memory: UnrollMemory, *, batch: int, taken: int) -> None:
-        """Starts empty; see `UnrollQueue`."""
-        self._memory = memory
-        self._batch = batch
-        self._wanted = min(2 * batch, memory.slots - taken)
-        self._free: queue.SimpleQueue[int] = queue.SimpleQueue()
-        for slot in range(taken, taken + self._wanted):
-            self._free.put(slot)
-        self._full: list[int] = []
-        self._weights = torch.ones(batch)
-        self._ready, self._closed = threading.Event(), threading.Event()
-        self._turn = 0
-
-    def put(self, slot: int, *, clock: StageClock) -> int:
-        """See `Consumer.put`; waits for the end once enough are full."""
-        self._full.append(slot)
-        if len(self._full) >= self._wanted:
-            self._ready.set()
-        try:
-            return self._free.get_nowait()
-        except queue.Empty:
-            clock.enter("backpressure")
-            self._closed.wait()
-            raise ClosedError from None
+        """See `UnrollQueue`; no more slots are filled than two batches need."""
+        super().__init__(memory, batch=batch, taken=taken, most=2 * batch)
+        self._weights = torch.ones(batch)  # for a loss that expects a replay's
 
     def take(self) -> UnrollBatch:
-        """See `Consumer.take`."""
-        while not self._ready.wait(TICK_S) and not self._closed.is_set():
-            pass
-        if self._closed.is_set():
-            raise ClosedError
-        start = self._turn * self._batch
-        self._turn += 1
-        full = self._full[: self._wanted]
-        slots = [full[(start + row) % len(full)] for row in range(self._batch)]
+        """See `Consumer.take`; the unrolls go to the end of the line."""
+        slots = [self._wait(self._full) for _ in range(self._batch)]
+        for slot in slots:
+            self._full.put(slot)
         return self._memory.gather(slots, weights=self._weights)
-
-    def learned(self, batch: UnrollBatch, priorities: NDArray[np.float32] | None) -> None:
-        """See `Consumer.learned`; nothing is kept."""
-
-    def close(self) -> None:
-        """See `Consumer.close`."""
-        self._closed.set()
 
 
 class DiscardedUnrolls:

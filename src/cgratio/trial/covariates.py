@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from statistics import fmean
 from typing import Any
 
 from cgratio.machine.cpulist import parse_cpu_list
 from cgratio.telemetry.nvml import throttle_names
-from cgratio.trial.observed import Observed
+from cgratio.trial.observed import Observed, Readings
 from cgratio.trial.windows import Window
 
 
 def covariate_columns(seen: Observed, *, whole: Window) -> dict[str, Any]:
     """Columns of the measured interval that explain a rate, and are none themselves."""
-    around = _Around(seen, whole)
+    around = seen.within(whole.start_s, whole.end_s)
     frequency, reason = around.mean("cpu_frequency"), None
     if frequency is None:
         frequency = around.mean("cpu_frequency_cpuinfo")
@@ -28,7 +26,7 @@ def covariate_columns(seen: Observed, *, whole: Window) -> dict[str, Any]:
         "cpu_frequency_reason": reason,
         "cpu_utilisation_mean": around.mean("cpu_busy", device="all"),
         "cpu_steal_mean": around.mean("cpu_steal", device="all"),
-        **_contention_columns(seen, around),
+        **_contention_columns(seen, around, seconds=whole.duration_s),
         "gpu_sm_clock_mean_hz": around.mean("gpu_sm_clock"),
         "gpu_temperature_max_c": max(temperatures, default=None),
         "gpu_utilisation_mean": around.mean("gpu_utilisation"),
@@ -38,47 +36,14 @@ def covariate_columns(seen: Observed, *, whole: Window) -> dict[str, Any]:
     }
 
 
-class _Around:
-    """The readings within the measured interval, sorted once: a large host has many of them."""
-
-    def __init__(self, seen: Observed, whole: Window) -> None:
-        self.seconds = whole.duration_s
-        self._series: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
-        for time_s, sensor, device, value, _ in seen.readings:
-            if whole.start_s <= time_s <= whole.end_s:
-                self._series[sensor, device].append((time_s, value))
-
-    def values(self, sensor: str, *, device: str | None = None) -> list[float]:
-        """Readings of one device, or of all."""
-        return [
-            value
-            for (name, which), series in self._series.items()
-            if name == sensor and device in {None, which}
-            for _, value in series
-        ]
-
-    def mean(self, sensor: str, *, device: str | None = None) -> float | None:
-        """Mean of the readings; None without any."""
-        values = self.values(sensor, device=device)
-        return fmean(values) if values else None
-
-    def rate(self, sensor: str) -> float | None:
-        """Growth per second of a counter of one device, between its first and last reading."""
-        series = next((series for (name, _), series in self._series.items() if name == sensor), [])
-        if len(series) < 2:
-            return None
-        (start_s, first), (end_s, last) = series[0], series[-1]
-        return (last - first) / (end_s - start_s)
-
-
-def _contention_columns(seen: Observed, around: _Around) -> dict[str, Any]:
+def _contention_columns(seen: Observed, around: Readings, *, seconds: float) -> dict[str, Any]:
     """CPU time of the workload, and what others took of the CPUs that it was given.
 
     Others are every process that is not the workload, so also the sampler and the supervisor where these
     have no CPU of their own. Steal is time that a hypervisor gave to another machine.
     """
     own = around.rate("process_cpu")
-    columns: dict[str, Any] = {"workload_cpu_s": own and own * around.seconds}
+    columns: dict[str, Any] = {"workload_cpu_s": own and own * seconds}
     lists = (seen.ready.actor_cpu_list, seen.ready.device_cpu_list) if seen.ready else ()
     cpus = frozenset[int]().union(*(parse_cpu_list(text) for text in lists if text))
     busy = [around.mean("cpu_busy", device=f"cpu{cpu}") for cpu in cpus]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from statistics import fmean
+from collections.abc import Sequence
 from typing import Any
 
 from cgratio.machine.cpulist import format_cpu_list
@@ -157,8 +156,7 @@ def _share_columns(request: TrialRequest, seen: Observed, *, whole: Window) -> d
         columns["device_s_per_sample"] = _ratio(whole.device_busy_s * share, whole.samples)
         columns["observed_sm_share"] = share
     else:
-        readings = seen.values("gpu_utilisation", start_s=whole.start_s, end_s=whole.end_s)
-        utilisation = fmean(readings) if readings else None
+        utilisation = seen.within(whole.start_s, whole.end_s).mean("gpu_utilisation")
         columns["device_busy_share"] = utilisation
         columns["observed_sm_share"] = 1.0 if seen.ready.sm_count else None  # CUDA grants whole cards
         if utilisation is None:
@@ -173,16 +171,6 @@ _PREFERRED = {
     "emulated": (EnergyBoundary.MODELLED, EnergyBoundary.MODELLED),
 }
 """Samples per joule are of the widest boundary that was measured, or modelled as the last resort."""
-
-
-def _columns_of(energy: Energy) -> dict[str, Any]:
-    return {
-        f"energy_{energy.boundary}_j": energy.joules,
-        f"energy_{energy.boundary}_pm_j": energy.plus_minus_j,
-        f"energy_{energy.boundary}_method": energy.method,
-        f"energy_{energy.boundary}_source": energy.source,
-        f"energy_{energy.boundary}_reason": energy.reason,
-    }
 
 
 def _emulated_energy(request: TrialRequest, whole: Window) -> Energy:
@@ -213,14 +201,18 @@ def _energy_columns(request: TrialRequest, seen: Observed, *, whole: Window) -> 
         t1=whole.end_s,
         power_model=model,
     )
+    by_boundary: dict[EnergyBoundary, Energy] = {energy.boundary: energy for energy in energies}
+    if request.axes["device"] == "emulated":  # a model of the host's packages would leave the device out
+        by_boundary[EnergyBoundary.MODELLED] = _emulated_energy(request, whole)
     columns: dict[str, Any] = {}
-    for energy in energies:
-        columns |= _columns_of(energy)
-    by_boundary: Mapping[EnergyBoundary, Energy] = {energy.boundary: energy for energy in energies}
-    if request.axes["device"] == "emulated":
-        energy = _emulated_energy(request, whole)
-        by_boundary = {**by_boundary, EnergyBoundary.MODELLED: energy}
-        columns |= _columns_of(energy)
+    for energy in by_boundary.values():
+        columns |= {
+            f"energy_{energy.boundary}_j": energy.joules,
+            f"energy_{energy.boundary}_pm_j": energy.plus_minus_j,
+            f"energy_{energy.boundary}_method": energy.method,
+            f"energy_{energy.boundary}_source": energy.source,
+            f"energy_{energy.boundary}_reason": energy.reason,
+        }
     preferred = [by_boundary[boundary] for boundary in _PREFERRED[request.axes["device"]]]
     usable = next((energy for energy in preferred if energy.usable and energy.joules), None)
     if usable is None:

@@ -77,8 +77,7 @@ def _throttled(seen: Observed, *, steady_windows: int) -> bool:
     """
     if not steady_windows:
         return False
-    masks = seen.values(
-        "gpu_throttle", start_s=seen.marks[-1 - steady_windows].time_s, end_s=seen.marks[-1].time_s
-    )
+    steady = seen.within(seen.marks[-1 - steady_windows].time_s, seen.marks[-1].time_s)
+    masks = steady.values("gpu_throttle")
     slowed = sum(not SLOWDOWNS.isdisjoint(throttle_names(int(mask))) for mask in masks)
     return slowed > _THROTTLED_PART * len(masks)
