@@ -180,8 +180,37 @@ def test_service_times_agree_or_the_note_says_not() -> None:
     for row in rows:
         if row.get("env_s_per_sample"):
             row["env_s_per_sample"] *= 2.0
-    (note,) = [note for note in analysis_of(rows).notes if "service times" in note]
+    found = analysis_of(rows)
+    (note,) = [note for note in found.notes if "service times" in note]
     assert "in DISAGREEMENT" in note
+    assert found.optima[0].doubts == (note,)
+    assert "the trials do not all agree with this" in found.answer
+
+
+def bent(rows):
+    """Whole trials that rise and fall over the actors as no bound does."""
+    for row in rows:
+        if row["part"] == "whole":
+            row["samples_per_s"] *= 1.4 if row["actors"] in {2, 16} else 0.8
+            row["samples"] = row["samples_per_s"] * row["measured_s"]
+    return rows
+
+
+def test_a_misfit_is_no_doubt_where_supply_and_demand_were_measured_alone() -> None:
+    found = analysis_of(bent(make_rows(truth=Truth())))
+    assert any("the crossing rests on the supply and demand trials alone" in note for note in found.notes)
+    assert found.optima[0].doubts == ()
+    assert ratio(found).low < Truth().crossing() < ratio(found).high
+
+
+def test_a_misfit_is_a_doubt_where_the_ratio_rests_on_the_whole_trials() -> None:
+    places = [
+        Place(threads=threads, actors=actors) for threads in (1, 2, 4) for actors in (1, 2, 4, 8, 16, 32)
+    ]
+    found = analysis_of(bent(make_rows(truth=Truth(demand=5000.0), places=places)))
+    (doubt,) = found.optima[0].doubts
+    assert "miss the joint model" in doubt
+    assert "the trials do not all agree with this" in found.answer
 
 
 def test_the_result_does_not_depend_on_the_order_of_trials() -> None:

@@ -138,7 +138,6 @@ def _answer(found: list[_Result], *, points: tuple[Point, ...], trials: tuple[Tr
         energy=first.energy,
         accelerator=counting.accelerator(first.workload),
         others=tuple(result.rate for result in found[1:]),
-        doubtful=bool(first.rate.doubts),
     )
 
 

@@ -103,7 +103,8 @@ def fit_notes(finding: Finding) -> tuple[Note, ...]:
         f" lack-of-fit test p = {fit.misfit_p:.2g}): its intervals are widened to this misfit"
     )
     if finding.sides is not fit:
-        note += ", and the crossing rests on the supply and demand trials alone"
+        # How the sides meet in the whole job is not known well; each of them is, and so is where they cross.
+        return (Note(f"{note}, and the crossing rests on the supply and demand trials alone"),)
     return (Note(note, doubts=True),)
 
 

@@ -50,7 +50,6 @@ def answer(
     best: Point | None,
     accelerator: str,
     others: tuple[Optimum, ...],
-    doubtful: bool = False,
 ) -> str:
     """The finding in one sentence.
 
@@ -61,7 +60,6 @@ def answer(
         best: the whole point of most samples/J; None where there are no joules.
         accelerator: what one accelerator is.
         others: optima for samples/s of the sweep's other workloads.
-        doubtful: whether a note speaks against the ratio.
     """
     threads = rate.threads_per_accelerator
     if threads.value is None:
@@ -72,7 +70,7 @@ def answer(
             f"{workload_name(key)} wants {interval(threads)} hardware threads per {accelerator} here{where};"
             " with fewer the environments limit it, with more the accelerator does"
         )
-        if doubtful:
+        if rate.doubts:
             text += " (but the trials do not all agree with this: see the notes)"
     joules = energy.threads_per_accelerator
     if best is not None:
@@ -96,9 +94,9 @@ def answer(
 def _other(optimum: Optimum) -> str:
     name = " ".join(f"{axis}={value}" for axis, value in optimum.group.items())
     threads = optimum.threads_per_accelerator
-    return f"{name}: " + (
-        "not identifiable" if threads.value is None else f"{interval(threads)} {threads.unit}"
-    )
+    if threads.value is None:
+        return f"{name}: not identifiable"
+    return f"{name}: {interval(threads)} {threads.unit}{' (in doubt)' if optimum.doubts else ''}"
 
 
 def _lower(text: str) -> str:

@@ -114,7 +114,7 @@ def _show_parameters(curves: list[Curve]) -> None:
 def _show_optimum(optimum: Optimum) -> None:
     group = "".join(f", {axis}={value}" for axis, value in optimum.group.items())
     quantities = (optimum.threads_per_accelerator, optimum.cores_per_accelerator, optimum.threads_per_sm)
-    reasons = _Reasons()
+    title, reasons = f"Optimum for {optimum.goal}{group}", _Reasons()
     rows = [
         [quantity.unit, reasons.cell(quantity.unit, quantity), str(quantity.origin)]
         for quantity in quantities
@@ -122,8 +122,9 @@ def _show_optimum(optimum: Optimum) -> None:
     if optimum.near_optimal:
         best = f"within {optimum.tolerance:.0%} of the best"
         rows.append([best, _ranges(optimum.near_optimal), "whole threads"])
+    if optimum.doubts:
+        title = f"{title}, in doubt (see the notes)"
     headers = ["counted as", "value [95 %]", "origin"]
-    title = f"Optimum for {optimum.goal}{group}"
     if any(quantity.value is not None for quantity in quantities):
         show(Listing(title=title, headers=headers, rows=rows))
     else:
