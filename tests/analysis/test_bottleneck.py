@@ -55,11 +55,17 @@ def test_no_limit_is_named_where_other_processes_may_be_it() -> None:
     limit, evidence = find_bottleneck(part=Part.WHOLE, shares=shares, others=0.2)
     assert limit is Bottleneck.UNKNOWN
     assert "other processes had 20% of these CPUs" in evidence
-    # So little is busy that they cannot be all of it, or one side is full in spite of them.
-    idle = {"env": 0.3, "device_busy": 0.3}
-    assert find_bottleneck(part=Part.WHOLE, shares=idle, others=0.2)[0] is Bottleneck.ACTORS
+    driven = {"env": 0.5, "device_busy": 0.5, "wait_batch": 0.02}
+    assert find_bottleneck(part=Part.WHOLE, shares=driven, others=0.2)[0] is Bottleneck.UNKNOWN
+    # One side is full in spite of them.
     full = {"env": 0.92, "device_busy": 0.3}
     assert find_bottleneck(part=Part.WHOLE, shares=full, others=0.2)[0] is Bottleneck.ENVIRONMENTS
+
+
+def test_a_full_loop_on_the_actor_cpus_does_not_drive_the_accelerator() -> None:
+    shares = {"env": 0.8, "device_busy": 0.4, "wait_batch": 0.02, "inference": 0.5}
+    assert find_bottleneck(part=Part.WHOLE, shares=shares)[0] is Bottleneck.ACCELERATOR
+    assert find_bottleneck(part=Part.WHOLE, shares=shares, local=True)[0] is Bottleneck.ACTORS
 
 
 def test_a_demand_trial_says_what_kept_its_device_from_more() -> None:

@@ -197,10 +197,12 @@ def bent(rows):
 
 
 def test_a_misfit_is_no_doubt_where_supply_and_demand_were_measured_alone() -> None:
-    found = analysis_of(bent(make_rows(truth=Truth())))
+    found = analysis_of(bent(make_rows(truth=Truth(demand=9000.0, base_w=20.0, thread_w=4.0), places=grid())))
     assert any("the crossing rests on the supply and demand trials alone" in note for note in found.notes)
-    assert found.optima[0].doubts == ()
-    assert ratio(found).low < Truth().crossing() < ratio(found).high
+    by_rate, by_energy = found.optima
+    assert by_rate.doubts == ()
+    assert any("miss the joint model" in doubt for doubt in by_energy.doubts)
+    assert ratio(found).low < Truth(demand=9000.0).crossing() < ratio(found).high
 
 
 def test_a_misfit_is_a_doubt_where_the_ratio_rests_on_the_whole_trials() -> None:

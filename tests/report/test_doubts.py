@@ -68,7 +68,7 @@ def test_each_workload_has_its_doubts_on_its_own_page(two_workloads, drawn):
     assert "in doubt: 1, 2" in own
 
 
-def test_doubts_and_notes_on_trials_are_among_the_notes():
+def test_doubts_are_among_the_notes():
     rows = generate.make_rows(truth=generate.Truth())
     agreed = analyse(generate.results_of(rows))
     assert agreed.optima[0].doubts == ()
@@ -79,7 +79,4 @@ def test_doubts_and_notes_on_trials_are_among_the_notes():
     (doubt,) = found.optima[0].doubts
     assert "in DISAGREEMENT" in doubt
     assert doubt in found.notes
-    assert doubt not in found.trial_notes
-    assert found.trial_notes
-    assert set(found.trial_notes) < set(found.notes)
     assert "the trials do not all agree" in found.answer

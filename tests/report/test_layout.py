@@ -43,7 +43,7 @@ def long_answer() -> Sweep:
     analysis = replace(
         sweep.analysis,
         answer="many words that go on and on " * 60,
-        trial_notes=("launches differ " + "and so on " * 12,) * 4,
+        notes=("launches differ " + "and so on " * 12,) * 4,
         optima=tuple(replace(one, doubts=(doubt, doubt)) for one in sweep.analysis.optima),
     )
     return replace(sweep, analysis=analysis)

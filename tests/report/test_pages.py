@@ -133,13 +133,13 @@ def test_first_page_tells_how_noisy_the_host_was(drawn):
     rows = generate.make_rows(truth=generate.Truth(), noise=0.1, replicates=3)
     results = generate.results_of(rows)
     page = text(drawn(Sweep(results=results, analysis=analyse(results))).pages[0])
-    assert re.search(r"Trials: launches of one point differ by \d+\.\d%", page)
+    assert re.search(r"Notes: launches of one point differ by \d+\.\d%", page)
 
 
 def test_first_page_says_that_one_launch_shows_no_noise(drawn):
     results = generate.results_of(generate.make_rows(truth=generate.Truth(), replicates=1))
     page = text(drawn(Sweep(results=results, analysis=analyse(results))).pages[0])
-    assert "Trials: one replicate of every point" in page
+    assert "Notes: one replicate of every point" in page
 
 
 def test_methods_come_from_the_manifest(quickstart, drawn):

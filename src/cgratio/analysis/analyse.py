@@ -11,7 +11,8 @@ from cgratio.analysis.curves import make_curves
 from cgratio.analysis.energy_optimum import energy_optimum
 from cgratio.analysis.facts import Analysis, Bottleneck, Curve, Optimum, Origin, Point, Quantity
 from cgratio.analysis.identify import Finding, identify
-from cgratio.analysis.notes import fit_notes, service_time_note, sweep_notes
+from cgratio.analysis.model import Fit
+from cgratio.analysis.notes import misfit_note, service_time_note, sweep_notes
 from cgratio.analysis.points import make_points
 from cgratio.analysis.ratio import (
     TOLERANCE,
@@ -49,8 +50,7 @@ def analyse(results: Results) -> Analysis:
     trials = read_trials(results.trials)
     points, spreads = make_points(trials)
     found = [_workload(workload, manifest=results.manifest) for workload in split_workloads(trials)]
-    trial_notes = sweep_notes(trials, spreads=spreads)
-    notes = list(trial_notes)
+    notes = list(sweep_notes(trials, spreads=spreads))
     for result in found:
         name = " ".join(f"{axis}={value}" for axis, value in result.workload.varying.items())
         notes += [f"{name}: {note}" if name else note for note in result.notes]
@@ -68,7 +68,6 @@ def analyse(results: Results) -> Analysis:
         labels=_labels(found, trials=trials),
         notes=tuple(notes),
         flaws=tuple(str(flaw) for flaw in results.flaws),
-        trial_notes=trial_notes,
     )
 
 
@@ -81,9 +80,11 @@ def _workload(workload: Workload, *, manifest: Mapping[str, Any]) -> _Result:
     most = most_threads(workload)
     threads = crossing(finding, tested=tested, threads=most, amount=amount, unit=unit)
     energy = energy_optimum(finding.fit, workload=workload, unit=unit)
-    notes = [note for note in (*fit_notes(finding), service_time_note(workload, threads=threads)) if note]
+    misfit, service = misfit_note(finding), service_time_note(workload, threads=threads)
 
-    def optimum(goal: str, quantity: Quantity, near: tuple[int, ...]) -> Optimum:
+    def optimum(goal: str, quantity: Quantity, near: tuple[int, ...], *, rests_on: Fit | None) -> Optimum:
+        # How the sides meet in the whole job need not be known well where each was measured alone.
+        against = [misfit if rests_on is finding.fit else None, service.text if service.doubts else None]
         return Optimum(
             goal=goal,
             threads_per_accelerator=quantity,
@@ -95,7 +96,7 @@ def _workload(workload: Workload, *, manifest: Mapping[str, Any]) -> _Result:
             tolerance=TOLERANCE,
             counting_rule=counting.counting_rule(workload),
             group=workload.varying,
-            doubts=tuple(note.text for note in notes if note.doubts),
+            doubts=tuple(note for note in against if note and quantity.value is not None),
         )
 
     near = near_optimal(finding, optimum=threads, threads=most, amount=amount)
@@ -107,12 +108,12 @@ def _workload(workload: Workload, *, manifest: Mapping[str, Any]) -> _Result:
         )
     return _Result(
         workload=workload,
-        rate=optimum("samples_per_s", threads, near),
-        energy=optimum("samples_per_joule", energy.threads, energy.near_optimal),
+        rate=optimum("samples_per_s", threads, near, rests_on=finding.sides),
+        energy=optimum("samples_per_joule", energy.threads, energy.near_optimal, rests_on=finding.fit),
         curves=curves,
         below=Bottleneck.ENVIRONMENTS if known or finding.supply_reason is None else Bottleneck.UNKNOWN,
         above=Bottleneck.ACCELERATOR if known or _only_demand(finding) else Bottleneck.UNKNOWN,
-        notes=(*finding.notes, *(note.text for note in notes)),
+        notes=(*finding.notes, *(note for note in (misfit, service.text) if note)),
     )
 
 

@@ -13,7 +13,8 @@ from cgratio.analysis.facts import Bottleneck
 from cgratio.results.words import Part
 
 BUSY = 0.9
-"""A part that is busy this share of its time is the limit: more of the others would gain at most 1/0.9."""
+"""A part that is busy this share of its time is the limit, with the inference batches that so many actors
+make: without larger ones, more of the others would gain at most 1/0.9."""
 
 HELD_BACK = 0.1
 """Actors that wait for the learner this share of their loop are held back by it."""
@@ -23,7 +24,7 @@ NEIGHBOURS = 0.05
 
 
 def find_bottleneck(
-    *, part: Part, shares: Mapping[str, float], others: float = 0.0
+    *, part: Part, shares: Mapping[str, float], others: float = 0.0, local: bool = False
 ) -> tuple[Bottleneck, str]:
     """Names the limit and quotes the shares that say so.
 
@@ -31,6 +32,7 @@ def find_bottleneck(
         part: what the trial ran.
         shares: stage shares in 0..1, by name (`env`, `device_busy`, `learner`, `inference`, ...).
         others: share of the trial's CPU time that other processes used, 0..1.
+        local: whether inference runs on the actor CPUs, so that its loops do not drive the accelerator.
 
     Returns:
         The bottleneck, and a clause with the numbers it rests on.
@@ -40,19 +42,16 @@ def find_bottleneck(
     if part is Part.DEMAND:
         return Bottleneck.ACCELERATOR, _demand_evidence(shares)
     if "device_busy" in shares:
-        return _of_the_whole(shares, device=shares["device_busy"], others=others)
-    return _without_device_time(env=shares.get("env"), shares=shares)
-
-
-def _of_the_whole(shares: Mapping[str, float], *, device: float, others: float) -> tuple[Bottleneck, str]:
-    env = shares.get("env")
-    limit, evidence = _compare(env=env, device=device, evidence=f"device busy {device:.0%}")
-    if limit is not Bottleneck.ACTORS:
-        return limit, evidence
-    if driver := _driver(shares):
-        return Bottleneck.ACCELERATOR, f"{evidence}, {driver}"
-    if others > NEIGHBOURS and max(device, env or 0.0) + others >= BUSY:
-        # Which side they kept from its work cannot be told.
+        limit, evidence = _compare(env=shares.get("env"), device=shares["device_busy"])
+        driver = _driver(shares, local=local)
+        if limit is Bottleneck.ACTORS and driver:
+            limit, evidence = Bottleneck.ACCELERATOR, f"{evidence}, {driver}"
+        full = max(shares["device_busy"], shares.get("env", 0.0)) >= BUSY
+    else:
+        limit, evidence = _without_device_time(env=shares.get("env"), shares=shares)
+        full = shares.get("env", 0.0) >= BUSY
+    if others > NEIGHBOURS and not full:
+        # A side that they kept from its work looks as if it had waited for the other.
         return Bottleneck.UNKNOWN, f"{evidence}, and other processes had {others:.0%} of these CPUs"
     return limit, evidence
 
@@ -63,25 +62,28 @@ def _demand_evidence(shares: Mapping[str, float]) -> str:
     if (device := shares.get("device_busy")) is not None:
         parts.append(f"device busy {device:.0%}")
         if device < BUSY:
-            parts.append(_driver(shares) or "the rest goes to handing work over between its threads")
+            parts.append(
+                _driver(shares, local=False) or "the rest goes to handing work over between its threads"
+            )
     return ", ".join(parts)
 
 
-def _driver(shares: Mapping[str, float]) -> str | None:
+def _driver(shares: Mapping[str, float], *, local: bool) -> str | None:
     """The loop that drives the accelerator and is itself full, in words; None if neither is.
 
     Then more actors would not help, though neither processors nor the accelerator are busy all the time:
     each item of work waits for its turn in that loop.
     """
     held = shares.get("backpressure", 0.0)
-    if "wait_batch" in shares and 1.0 - shares["wait_batch"] - held >= BUSY:
+    if not local and "wait_batch" in shares and 1.0 - shares["wait_batch"] - held >= BUSY:
         return f"the loop that drives inference busy {1.0 - shares['wait_batch'] - held:.0%}"
     if shares.get("learner", 0.0) >= BUSY and held >= HELD_BACK:
         return f"the learner's loop busy {shares['learner']:.0%}, which holds the actors back"
     return None
 
 
-def _compare(*, env: float | None, device: float, evidence: str) -> tuple[Bottleneck, str]:
+def _compare(*, env: float | None, device: float) -> tuple[Bottleneck, str]:
+    evidence = f"device busy {device:.0%}"
     if env is None:
         evidence += ", busy share of the actor CPUs unknown"
         return (Bottleneck.ACCELERATOR if device >= BUSY else Bottleneck.UNKNOWN), evidence

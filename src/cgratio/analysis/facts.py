@@ -166,7 +166,6 @@ class Analysis:
         labels: origin labels that hold for the whole result (device CPUs in place of an accelerator,
             modelled energy).
         notes: what a careful reader should know (refused fits, drift, few replicates).
-        trial_notes: those of the notes that are on the trials as a whole, such as how far launches differ.
         flaws: files that were skipped.
     """
 
@@ -183,7 +182,6 @@ class Analysis:
     labels: tuple[str, ...]
     notes: tuple[str, ...]
     flaws: tuple[str, ...]
-    trial_notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Plain types for strict JSON."""

@@ -20,14 +20,14 @@ RARE_P = 0.01
 """A sign that a sweep went wrong is told when chance gives it less often than this."""
 
 
-class Note(NamedTuple):
-    """A note on one workload.
+class ServiceNote(NamedTuple):
+    """What service times say of a workload's ratio.
 
     Attributes:
-        doubts: whether its ratio must not be taken without it.
+        doubts: whether they speak against it, so that it must not be taken without this note.
     """
 
-    text: str
+    text: str | None
     doubts: bool = False
 
 
@@ -93,36 +93,35 @@ def _mixed_precision(valid: Sequence[Trial]) -> list[str]:
     return [note]
 
 
-def fit_notes(finding: Finding) -> tuple[Note, ...]:
-    """Notes on how well the joint model holds."""
+def misfit_note(finding: Finding) -> str | None:
+    """How far the points are from the joint model, where that is more than chance gives."""
     fit = finding.fit
     if fit is None or fit.misfit_p is None or fit.misfit_p >= MISFIT_P:
-        return ()
+        return None
     note = (
         f"the points miss the joint model by more than their replicates explain ({fit.scale:.1%} each,"
         f" lack-of-fit test p = {fit.misfit_p:.2g}): its intervals are widened to this misfit"
     )
     if finding.sides is not fit:
-        # How the sides meet in the whole job is not known well; each of them is, and so is where they cross.
-        return (Note(f"{note}, and the crossing rests on the supply and demand trials alone"),)
-    return (Note(note, doubts=True),)
+        note += ", and the crossing rests on the supply and demand trials alone"
+    return note
 
 
-def service_time_note(workload: Workload, *, threads: Quantity) -> Note | None:
+def service_time_note(workload: Workload, *, threads: Quantity) -> ServiceNote:
     """Whether busy times tell the same ratio as the rates do."""
     found = service_time_ratio(workload)
     if found is None:
-        return None
+        return ServiceNote(None)
     ratio, words = found
     text = f"service times say {ratio:.3g} {threads.unit} ({words})"
     if threads.value is None:
-        return Note(f"{text}; no crossing was identified to hold against it")
+        return ServiceNote(f"{text}; no crossing was identified to hold against it")
     low, high = threads.low, threads.high
     if low is None and high is None:
-        return Note(f"{text}, the rates say {threads.value:.3g}")
+        return ServiceNote(f"{text}, the rates say {threads.value:.3g}")
     inside = (low is None or low <= ratio) and (high is None or ratio <= high)
     verdict = "in agreement" if inside else "in DISAGREEMENT"
-    return Note(f"{text}, {verdict} with the interval of the rates", doubts=not inside)
+    return ServiceNote(f"{text}, {verdict} with the interval of the rates", doubts=not inside)
 
 
 def _drift(groups: Sequence[Sequence[Trial]]) -> float | None:

@@ -89,7 +89,10 @@ def limit_of(trials: Sequence[Trial]) -> tuple[Bottleneck, str]:
     """What limits a point, by the mean shares of its trials, and the numbers that say so."""
     others = [trial.others_share for trial in trials if trial.others_share is not None]
     return find_bottleneck(
-        part=trials[0].part, shares=mean_shares(trials), others=_mean(others) if others else 0.0
+        part=trials[0].part,
+        shares=mean_shares(trials),
+        others=_mean(others) if others else 0.0,
+        local=trials[0].axes.get("inference") == "local",
     )
 
 

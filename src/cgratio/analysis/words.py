@@ -83,6 +83,8 @@ def answer(
         text += f"; {what}: unknown ({joules.reason})"
     else:
         origin = " (modelled energy)" if joules.origin is Origin.MODELLED else ""
+        if energy.doubts and not rate.doubts:
+            origin += " (in doubt: see the notes)"
         text += (
             f"; for samples per joule it wants {interval(joules)} hardware threads per {accelerator}{origin}"
         )

@@ -92,7 +92,9 @@ def _show_points(points: tuple[Point, ...]) -> None:
     headers = [*names, *units, "busy CPUs/ device", "limit", "valid"]
     show(Listing(title="Points", headers=headers, rows=rows))
     if not energy:
-        tell(f"W and samples/J unknown: {points[0].power.reason}")
+        ran = [point for point in points if point.valid] or points
+        for reason in dict.fromkeys(point.power.reason for point in ran):
+            tell(f"W and samples/J unknown: {reason}")
 
 
 def _follows(points: tuple[Point, ...], axis: str, other: str) -> bool:

@@ -81,7 +81,7 @@ def train(
         float | None, typer.Option(help="Of r2d2: how often it learns from each transition.")
     ] = None,
     precision: Annotated[
-        str, typer.Option(help=f"{either(PRECISIONS)}, which takes bf16 where it is clearly faster.")
+        str, typer.Option(help="fp32, bf16, or auto, which takes bf16 where it is clearly faster.")
     ] = "auto",
     seed: Annotated[int, typer.Option(min=0)] = 0,
     settings: Annotated[

@@ -15,6 +15,10 @@ from cgratio.report.tables import Column, lay_out
 from cgratio.results import schema
 
 _MOST_REASONS = 8
+_MEANS = (
+    "Updates/s and policy lag are means over trials; analysis.json has the interval of updates/s, none is "
+    "computed for policy lag."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +79,7 @@ def pages(*, content: Content, ruler: Ruler) -> list[Sheet]:
         lead=_lead(content, has_joules=has_joules),
         columns=columns,
         rows=rows,
-        notes=_reasons(points, [*before, *energy, *after]),
+        notes=[*_reasons(points, [*before, *energy, *after]), _MEANS],
         ruler=ruler,
     )
 

@@ -97,10 +97,13 @@ def _why_no_picture(content: Content) -> str:
 
 
 def _note_lines(content: Content, ruler: Ruler) -> tuple[str, ...]:
-    """What the analysis notes on the trials as a whole: in lines as wide as the page."""
-    text = "; ".join(content.analysis.trial_notes)
+    """The notes of the analysis, but for doubts, which stand beside the answer: lines as wide as the page."""
+    optima = (optimum for optimum in content.analysis.optima if optimum.goal == "samples_per_s")
+    doubts = [doubt for optimum in optima for doubt in optimum.doubts]
+    notes = [note for note in content.analysis.notes if not note.endswith(tuple(doubts))]
+    text = "; ".join(notes)
     width = style.WIDTH - 2 * style.MARGIN
-    return ruler.wrap(f"Trials: {text}.", width=width, size=style.SMALL, most=_MOST_NOTES) if text else ()
+    return ruler.wrap(f"Notes: {text}.", width=width, size=style.SMALL, most=_MOST_NOTES) if text else ()
 
 
 def _write_foot(sheet: Sheet, content: Content, notes: Iterable[str], *, top: float) -> None:

@@ -38,9 +38,7 @@ def read_trainer_settings(overrides: tuple[str, ...]) -> dict[str, Any]:
     document = Document(path=Path("--set"), value={"name": "train", "axes": {}}, places={})
     for override in overrides:
         group, _, name = override.partition("=")[0].partition(".")
-        if name in axis_names():
-            raise SpecError(f"--set {override}: is an option here; see --help")
-        if group != "trainer":
+        if group != "trainer" or name in axis_names():
             known = ", ".join(Trainer.model_fields)
             raise SpecError(f"--set {override}: write it as --set trainer.NAME=VALUE; names are {known}")
         _apply(document, override)

@@ -35,7 +35,7 @@ OF_ALGORITHM = {
 DEVICES = ("cpu", "cuda", "emulated")
 ALGORITHMS = ("impala", "r2d2")
 INFERENCES = ("central", "local")
-PRECISIONS = ("fp32", "bf16", "auto")
+PRECISIONS = ("auto", "fp32", "bf16")
 NETWORKS = ("nature_cnn", "shallow_cnn", "deep_resnet", "mlp")  # those that have a name: `bodies.BODIES`
 
 

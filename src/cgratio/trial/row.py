@@ -166,7 +166,8 @@ def _share_columns(request: TrialRequest, seen: Observed, *, whole: Window) -> d
 
 _PREFERRED = {
     "cpu": (EnergyBoundary.NODE, EnergyBoundary.CPU_PACKAGE, EnergyBoundary.MODELLED),
-    "cuda": (EnergyBoundary.NODE, EnergyBoundary.GPU_BOARD, EnergyBoundary.MODELLED),
+    # A model of the CPU packages leaves the GPU out.
+    "cuda": (EnergyBoundary.NODE, EnergyBoundary.GPU_BOARD),
     # No sensor of this host sees a device that is not here.
     "emulated": (EnergyBoundary.MODELLED, EnergyBoundary.MODELLED),
 }
