@@ -1,6 +1,7 @@
 """The analysis as a whole: always an answer, always strict JSON."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -175,3 +176,21 @@ def test_a_batch_that_follows_the_actors_makes_none() -> None:
     for row in rows:
         row["inference_batch"] = max(1, row["actors"] // 2)
     assert all(not optimum.group for optimum in analyse(results_of(rows)).optima)
+
+
+def test_trials_that_are_planned_and_not_here_are_told() -> None:
+    results = results_of(make_rows(truth=Truth()))
+    count = len(results.trials)
+    short = replace(results, manifest={**results.manifest, "plan": {"trials": count + 5}})
+    assert any(f"5 of {count + 5} planned trials are not here" in note for note in analyse(short).notes)
+    whole = replace(results, manifest={**results.manifest, "plan": {"trials": count}})
+    assert not any("planned trials" in note for note in analyse(whole).notes)
+
+
+def test_supply_that_left_its_cpus_idle_is_told() -> None:
+    rows = make_rows(truth=Truth())
+    assert not any("hands out actions" in note for note in analyse(results_of(rows)).notes)
+    for row in rows:
+        if row["part"] == "supply":
+            row["share_env"] = 0.5
+    assert any("busy only 50%" in note for note in analyse(results_of(rows)).notes)

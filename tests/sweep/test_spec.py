@@ -33,6 +33,8 @@ def write(tmp_path, text):
         (GOOD + "sentinel-every: 3\n", 4, "unknown key sentinel-every; did you mean sentinel?"),
         (GOOD + "trial: {max-s: 3}\n", 4, "unknown key trial.max-s; did you mean max_s?"),
         ("name: a\naxes: {actor-cpus: 1}\n", 2, "unknown key axes.actor-cpus; did you mean actor_cpus?"),
+        ("name: a\naxis: {actors: 1}\n", 2, "unknown key axis; did you mean axes?"),
+        (GOOD + "trial: {max_s: 1.0e+300}\n", 4, "it must be seconds above 0, at most 1,000,000"),
         (GOOD + "replicate: 3\n", 4, "unknown key replicate; did you mean replicates?"),
         (
             GOOD + "trainer:\n  lr: 0.1\n",

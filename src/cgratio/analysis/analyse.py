@@ -50,7 +50,7 @@ def analyse(results: Results) -> Analysis:
     trials = read_trials(results.trials)
     points, spreads = make_points(trials)
     found = [_workload(workload, manifest=results.manifest) for workload in split_workloads(trials)]
-    notes = list(sweep_notes(trials, spreads=spreads))
+    notes = [*_missing(results), *sweep_notes(trials, spreads=spreads)]
     for result in found:
         name = " ".join(f"{axis}={value}" for axis, value in result.workload.varying.items())
         notes += [f"{name}: {note}" if name else note for note in result.notes]
@@ -155,6 +155,16 @@ def _labels(found: list[_Result], *, trials: tuple[Trial, ...]) -> tuple[str, ..
     if any(quantity.origin is Origin.EXTRAPOLATED for quantity in quantities):
         labels.append("extrapolated")
     return tuple(labels)
+
+
+def _missing(results: Results) -> list[str]:
+    """Trials that the plan has and the folder has not."""
+    plan = results.manifest.get("plan")
+    planned = plan.get("trials") if isinstance(plan, Mapping) else None
+    missing = planned - len(results.trials) if isinstance(planned, int) else 0
+    if missing <= 0:
+        return []
+    return [f"{missing} of {planned} planned trials are not here: go on with `cgratio sweep ... --resume`"]
 
 
 def _name(results: Results) -> str:

@@ -38,7 +38,7 @@ def find_bottleneck(
         The bottleneck, and a clause with the numbers it rests on.
     """
     if part is Part.SUPPLY:
-        return Bottleneck.ENVIRONMENTS, "supply trial: the accelerator never makes the environments wait"
+        return Bottleneck.ENVIRONMENTS, _supply_evidence(shares)
     if part is Part.DEMAND:
         return Bottleneck.ACCELERATOR, _demand_evidence(shares)
     if "device_busy" in shares:
@@ -54,6 +54,14 @@ def find_bottleneck(
         # A side that they kept from its work looks as if it had waited for the other.
         return Bottleneck.UNKNOWN, f"{evidence}, and other processes had {others:.0%} of these CPUs"
     return limit, evidence
+
+
+def _supply_evidence(shares: Mapping[str, float]) -> str:
+    text = "supply trial: the accelerator never makes the environments wait"
+    if (env := shares.get("env")) is not None:
+        text += f", actor CPUs busy {env:.0%}"
+        text += "" if env >= BUSY else ", the rest goes to handing out actions"
+    return text
 
 
 def _demand_evidence(shares: Mapping[str, float]) -> str:

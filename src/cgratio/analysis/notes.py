@@ -15,9 +15,13 @@ from cgratio.analysis.ratio import service_time_ratio
 from cgratio.analysis.statistics import drift, unequal_spread_p
 from cgratio.analysis.trials import Trial
 from cgratio.analysis.workloads import Workload
+from cgratio.results.words import Part
 
 RARE_P = 0.01
 """A sign that a sweep went wrong is told when chance gives it less often than this."""
+
+IDLE_SUPPLY = 0.75
+"""With actor CPUs less busy than this, supply is not that of the environments."""
 
 
 class ServiceNote(NamedTuple):
@@ -58,7 +62,7 @@ def sweep_notes(trials: Sequence[Trial], *, spreads: Spreads) -> tuple[str, ...]
         notes.append(
             f"the rate drifts by {slope:+.1%} from a point's first replicate to its last (p < {RARE_P})"
         )
-    notes += [*_neighbours(valid), *_mixed_precision(valid)]
+    notes += [*_neighbours(valid), *_idle_supply(valid), *_mixed_precision(valid)]
     hosts = sorted({trial.host for trial in valid})
     if len(hosts) > 1:
         notes.append(f"trials of {len(hosts)} hosts ({', '.join(hosts)}): each host is a workload of its own")
@@ -74,6 +78,22 @@ def _neighbours(valid: Sequence[Trial]) -> list[str]:
     note = (
         f"other processes used more than {NEIGHBOURS:.0%} of the trials' own CPUs in {len(disturbed)} of"
         f" {len(valid)} trials, up to {max(disturbed):.0%}: a quiet host would give higher rates"
+    )
+    return [note]
+
+
+def _idle_supply(valid: Sequence[Trial]) -> list[str]:
+    """Environments so cheap that handing out their actions sets the rate."""
+    idle = [
+        trial.shares["env"]
+        for trial in valid
+        if trial.part is Part.SUPPLY and trial.shares.get("env", 1.0) < IDLE_SUPPLY
+    ]
+    if not idle:
+        return []
+    note = (
+        f"actor CPUs of supply trials were busy only {min(idle):.0%}: the loop that hands out actions,"
+        " and not the environments alone, set what they supply; more actors or actor_groups may show more"
     )
     return [note]
 

@@ -129,7 +129,9 @@ def _move(document: Document, place: Place, where: str) -> None:
 
 def _explained(document: Document, error: ValidationError) -> SpecError:
     """The first error of a validation, in one line with its place."""
-    first = error.errors()[0]
+    errors = error.errors()
+    # A misspelt key is also a missing one: its own name helps more.
+    first = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
     names, location, field = _walk(first["loc"])
     key, wanted = ".".join(names), field.description if field else None
     if first["type"] == "extra_forbidden":

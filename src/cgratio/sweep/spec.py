@@ -42,6 +42,7 @@ _AXES = "a grid, such as {actors: [4, 16]}, or a list of grids"
 _EXCLUDE = 'a list of expressions, such as "actors < actor_cpus"'
 _NAME = "text of 1 to 200 characters (in quotes where it looks like a number or a date)"
 _Positive = Annotated[float, Field(gt=0, description="a number above 0")]
+_Seconds = Annotated[float, Field(gt=0, le=1e6, description="seconds above 0, at most 1,000,000")]
 _NotNegative = Annotated[float, Field(ge=0, description="a number, 0 or more")]
 _Settings = Field(description="a group of settings")
 
@@ -136,9 +137,9 @@ class Trial(_Strict):
     )
     warmup_min_s: _NotNegative = _DEFAULTS.warmup_min_s
     warmup_max_s: _NotNegative = _DEFAULTS.warmup_max_s
-    max_s: _Positive = _DEFAULTS.max_s
-    setup_max_s: _Positive = _DEFAULTS.setup_max_s
-    silence_max_s: _Positive = _DEFAULTS.silence_max_s
+    max_s: _Seconds = _DEFAULTS.max_s
+    setup_max_s: _Seconds = _DEFAULTS.setup_max_s
+    silence_max_s: _Seconds = _DEFAULTS.silence_max_s
     min_windows: Annotated[int, Field(ge=5, description="a whole number, 5 or more")] = _DEFAULTS.min_windows
     min_updates: Annotated[int, Field(ge=0, description="a whole number, 0 or more")] = _DEFAULTS.min_updates
     half_width: Annotated[float, Field(gt=0, lt=1, description="a number between 0 and 1")] = (
