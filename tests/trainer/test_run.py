@@ -1,3 +1,4 @@
+import os
 import threading
 import time
 from pathlib import Path
@@ -296,3 +297,14 @@ def test_more_than_fits_into_memory_is_refused_before_anything_is_made():
     config = TrainerConfig(environment="Pong-v5", actors=1_000_000, inference_batch=1)
     with pytest.raises(TrainerError, match=r"the unrolls need 55.\.\d GiB and .* of memory are free"):
         Run(config)
+
+
+@pytest.mark.parametrize("environment", ["CartPole-v1", "gymnasium:CartPole-v1"])
+def test_what_consumes_goes_before_what_steps_environments(environment):
+    # With equal weights on shared CPUs the learner falls behind, and then CPUs idle while actors wait for it.
+    run = Run(TrainerConfig(**CARTPOLE | {"environment": environment}, actors=4, actor_threads=2))
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    priorities = {os.getpriority(os.PRIO_PROCESS, a) for a in run.actor_threads | run.actor_processes}
+    run.close()
+    assert own < 19
+    assert priorities == {min(19, own + 5)}

@@ -9,9 +9,11 @@ Each group of actors has a loop in a thread of its own, and so has the learner; 
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -49,6 +51,20 @@ _PROBE_BATCH = 32
 _PATIENCE_S = 15.0  # an update in flight ends sooner
 _RECENT_EPISODES = 100
 _MANY_SLOTS = 2_000
+_NICER = 5  # a third of the weight of others: sched(7)
+
+
+def _let_go_first(actors: frozenset[int]) -> None:
+    """Lets inference and learner go before the threads and processes that step environments.
+
+    Where they share CPUs there are more actor threads than learners, and with equal weights the learner gets
+    less than it needs: unrolls pile up until the actors wait for it, and then it runs alone beside idle CPUs
+    (docs/trainer.md). What consumes goes first, so nothing piles up. On CPUs of their own it changes
+    nothing.
+    """
+    for actor in actors:
+        with suppress(ProcessLookupError):
+            os.setpriority(os.PRIO_PROCESS, actor, os.getpriority(os.PRIO_PROCESS, actor) + _NICER)
 
 
 class Run:
@@ -109,6 +125,7 @@ class Run:
         self.actor_processes = frozenset(
             process for environments in self.environments for process in environments.processes
         )
+        _let_go_first(self.actor_threads | self.actor_processes)
         self._processor_time = ProcessorTime(self.actor_threads, self.actor_processes)
         self._learner = self._make_learner()
 
