@@ -27,7 +27,7 @@ def as_published(body, pixels):
     return functional.relu(body.dense(x.flatten(1)))
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(
     height=st.integers(36, 90), width=st.integers(36, 90), channels=st.integers(1, 4), seed=st.integers(0, 99)
 )

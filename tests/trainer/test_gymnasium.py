@@ -62,7 +62,7 @@ class Expected:
         return observed, self.seed * 100 + self.time, self.over and how != 1, self.over and how == 1, False
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_every_transition_comes_once_and_environments_never_mix(own, data):
     actors = data.draw(st.integers(1, 7), label="actors")

@@ -88,7 +88,7 @@ def joined(layout, *, actors, spare=2 * BATCH, batch=BATCH):
     return UnrollWriter(memory=memory, consumer=unrolls, slots=range(actors), discount=DISCOUNT), unrolls
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(
     seed=st.integers(0, 2**32 - 1),
     actors=st.integers(1, 5),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cgratio.trainer.vtrace import vtrace
@@ -53,7 +53,6 @@ def compute(case, *, rho_clip=1.0, c_clip=1.0):
     )
 
 
-@settings(deadline=None)
 @given(case=unrolls(), rho_clip=st.sampled_from([0.5, 1.0, 3.0]), c_clip=st.sampled_from([0.5, 1.0, 3.0]))
 def test_agrees_with_the_papers_equation(case, rho_clip, c_clip):
     found = compute(case, rho_clip=rho_clip, c_clip=c_clip)
@@ -71,7 +70,6 @@ def test_agrees_with_the_papers_equation(case, rho_clip, c_clip):
         np.testing.assert_allclose(found.advantages[row].numpy(), advantages, rtol=1e-9, atol=1e-9)
 
 
-@settings(deadline=None)
 @given(case=unrolls())
 def test_on_policy_the_target_is_the_n_step_return(case):
     case = case | {"rhos": np.ones_like(case["rhos"])}
