@@ -123,7 +123,7 @@ def test_points_that_scatter_differently_are_told() -> None:
     assert any("Levene" in note for note in analyse(results_of(rows)).notes)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(
     rates=st.lists(st.floats(1e-3, 1e9), min_size=1, max_size=6),
     axis=st.sampled_from(["actors", "actor_cpus", "device_cpus"]),

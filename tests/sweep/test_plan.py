@@ -51,7 +51,7 @@ def test_the_order_is_the_seeds():
     assert [trial.axes for trial in one.trials] != [trial.axes for trial in other.trials]
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     actors=st.lists(st.integers(1, 200), min_size=1, max_size=4, unique=True), replicates=st.integers(1, 6)
 )

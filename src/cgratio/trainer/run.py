@@ -55,7 +55,7 @@ _NICER = 5  # a third of the weight of others: sched(7)
 
 
 def _let_go_first(actors: frozenset[int]) -> None:
-    """Lets inference and learner go before the threads and processes that step environments.
+    """Lets what runs on the device go before the actors' threads and processes.
 
     Where they share CPUs there are more actor threads than learners, and with equal weights the learner gets
     less than it needs: unrolls pile up until the actors wait for it, and then it runs alone beside idle CPUs
